@@ -1,0 +1,1 @@
+//! Kaldi log-mel filterbank features (C6).

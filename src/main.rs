@@ -1,0 +1,3 @@
+//! The `speakrs-app` program.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Small numerical helpers around well-kept crates. Depends on nothing else here.

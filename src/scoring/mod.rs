@@ -1,0 +1,1 @@
+//! Diarization error rate.

@@ -1,0 +1,3 @@
+//! Helpers shared by the tests.
+
+pub mod npy;
