@@ -9,7 +9,11 @@ use crate::support::npy;
 
 /// The folder of the reference outputs, or `None` after saying that it is absent.
 fn reference(name: &str) -> Option<std::path::PathBuf> {
-    npy::shared(&format!("models/reference/{name}"))
+    npy::fixtures().map(|fixtures| fixtures.join("../models/reference").join(name))
+}
+
+fn array(name: &str) -> Vec<f32> {
+    npy::load(&reference(name).expect("seen before")).to_f32()
 }
 
 fn wave(path: &std::path::Path) -> Vec<f32> {
@@ -32,7 +36,7 @@ fn fbank_equals_torchaudio() {
         let Some(path) = reference(&format!("wave{n}.wav")) else { return };
         let mut features = Fbank::new(f32::EPSILON).log_mel(&wave(&path));
         subtract_mean(&mut features);
-        let expected = npy::read_f32(&reference(&format!("fbank{n}.npy")).expect("fbank"));
+        let expected = array(&format!("fbank{n}.npy"));
         assert_eq!(features.len(), expected.len());
         let error = features.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         println!("fbank{n}: max error {error:e}");
@@ -47,7 +51,7 @@ fn segmentation_equals_pytorch() {
         let Some(path) = reference(&format!("wave{n}.wav")) else { return };
         let windows = Windows::new(WINDOW_SAMPLES, WINDOW_SAMPLES);
         let scores = backend.log_probabilities(&wave(&path), &windows, 0..1);
-        let expected = npy::read_f32(&reference(&format!("segmentation{n}.npy")).expect("segmentation"));
+        let expected = array(&format!("segmentation{n}.npy"));
         assert_eq!(scores.len(), expected.len());
         let error = scores.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         println!("segmentation{n}: max error {error:e}");
@@ -59,12 +63,12 @@ fn segmentation_equals_pytorch() {
 fn embeddings_equal_pytorch() {
     let backend = backend();
     for n in 0..2 {
-        let Some(path) = reference(&format!("fbank{n}.npy")) else { return };
+        let Some(_) = reference(&format!("fbank{n}.npy")) else { return };
         let masks: Vec<u8> =
-            npy::read_f32(&reference(&format!("mask{n}.npy")).expect("mask")).iter().map(|&v| v as u8).collect();
+            array(&format!("mask{n}.npy")).iter().map(|&v| v as u8).collect();
         let masks: Vec<Vec<u8>> = masks.chunks_exact(589).map(<[u8]>::to_vec).collect();
-        let embeddings = backend.embed_features(&npy::read_f32(&path), &masks);
-        let expected = npy::read_f32(&reference(&format!("embedding{n}.npy")).expect("embedding"));
+        let embeddings = backend.embed_features(&array(&format!("fbank{n}.npy")), &masks);
+        let expected = array(&format!("embedding{n}.npy"));
         assert_eq!(embeddings.len(), expected.len());
         for (a, b) in embeddings.chunks_exact(256).zip(expected.chunks_exact(256)) {
             let cosine = cosine(a, b);

@@ -164,3 +164,108 @@ impl CpuConv {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Values in [-1, 1) from a linear congruential generator.
+    fn noise(seed: u32, count: usize) -> Vec<f32> {
+        let mut state = seed;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as f32 / (1 << 23) as f32 - 1.0
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    /// The sum as it stands in the definition, in `f64`, and the sum of the absolute terms.
+    fn reference(conv: &Conv, x: &Map, y: usize, xx: usize, o: usize) -> (f64, f64) {
+        let ConvShape { kernel, stride, input, .. } = conv.shape;
+        let (mut sum, mut magnitude) = (f64::from(conv.bias[o]), f64::from(conv.bias[o]).abs());
+        for tap in 0..kernel * kernel {
+            let row = (y * stride + tap / kernel).wrapping_sub(kernel / 2);
+            let col = (xx * stride + tap % kernel).wrapping_sub(kernel / 2);
+            if row >= x.height || col >= x.width {
+                continue;
+            }
+            for c in 0..input {
+                let weight = conv.weight[(o * input + c) * kernel * kernel + tap];
+                let term = f64::from(weight) * f64::from(x.data[(row * x.width + col) * input + c]);
+                sum += term;
+                magnitude += term.abs();
+            }
+        }
+        (sum, magnitude)
+    }
+
+    fn check(shape: ConvShape, height: usize, width: usize, residual: bool, seed: u32) {
+        let taps = shape.kernel * shape.kernel;
+        let conv = Conv {
+            shape,
+            weight: noise(seed, shape.output * shape.input * taps),
+            bias: noise(seed + 1, shape.output),
+        };
+        let data = noise(seed + 2, height * width * shape.input);
+        let x = Map { height, width, channels: shape.input, data };
+        let size = |n: usize| (n - 1) / shape.stride + 1;
+        let (rows, columns) = (size(height), size(width));
+        let data = noise(seed + 3, rows * columns * shape.output);
+        let other = Map { height: rows, width: columns, channels: shape.output, data };
+        let epilogue = if residual { Epilogue::ResidualRelu(&other) } else { Epilogue::None };
+        let out = CpuConv::new(&conv).run(&x, epilogue);
+        assert_eq!((out.height, out.width, out.channels), (rows, columns, shape.output));
+        for (i, &value) in out.data.iter().enumerate() {
+            let (pixel, o) = (i / shape.output, i % shape.output);
+            let (mut sum, magnitude) = reference(&conv, &x, pixel / columns, pixel % columns, o);
+            if residual {
+                sum = (sum + f64::from(other.data[i])).max(0.0);
+            }
+            // FP32 rounding grows with the sum of the absolute terms; Winograd's transforms multiply it by less
+            // than 32 for these points.
+            let bound = 32.0 * f64::from(f32::EPSILON) * magnitude;
+            assert!((f64::from(value) - sum).abs() <= bound, "{shape:?} at {i}: {value} against {sum}");
+        }
+    }
+
+    #[test]
+    fn every_shape_of_the_trunk_equals_the_definition() {
+        let shape = |kernel, stride, input, output| ConvShape { kernel, stride, input, output };
+        for (shape, height, width) in [
+            (shape(3, 1, 1, 32), 16, 37),
+            (shape(3, 1, 32, 32), 16, 37),
+            (shape(3, 2, 32, 64), 16, 37),
+            (shape(1, 2, 32, 64), 16, 37),
+            (shape(3, 1, 64, 64), 10, 30),
+            (shape(3, 2, 64, 128), 10, 30),
+            (shape(3, 1, 128, 128), 10, 17),
+            (shape(3, 2, 128, 256), 9, 13),
+            (shape(3, 1, 256, 256), 10, 13),
+        ] {
+            check(shape, height, width, shape.stride == 1, 7);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn any_size_equals_the_definition(height in 1usize..14, width in 1usize..40, stride in 1usize..3, seed in 0u32..1000) {
+            check(ConvShape { kernel: 3, stride, input: 8, output: 16 }, height, width, false, seed);
+            check(ConvShape { kernel: 1, stride, input: 8, output: 16 }, height, width, true, seed);
+        }
+    }
+
+    #[test]
+    fn nan_passes_through_and_reaches_only_its_neighbourhood() {
+        let shape = ConvShape { kernel: 3, stride: 1, input: 8, output: 8 };
+        let conv = Conv { shape, weight: noise(1, 8 * 8 * 9), bias: vec![0.0; 8] };
+        let mut x = Map { height: 20, width: 20, channels: 8, data: noise(2, 20 * 20 * 8) };
+        x.data[(10 * 20 + 10) * 8] = f32::NAN;
+        let out = CpuConv::new(&conv).run(&x, Epilogue::Relu);
+        assert!(out.data[(10 * 20 + 10) * 8].is_nan());
+        assert!(out.data[..8].iter().all(|v| v.is_finite()));
+    }
+}
