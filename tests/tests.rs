@@ -4,8 +4,9 @@ mod support;
 
 mod architecture;
 mod audio;
-mod clustering;
 mod cli;
+mod clustering;
 mod models;
 mod parity;
 mod pipeline;
+mod scoring;
