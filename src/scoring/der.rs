@@ -3,7 +3,7 @@
 
 use std::ops::AddAssign;
 
-use super::{Tally, mapping};
+use super::Tally;
 
 /// The parts of the diarization error rate, in seconds of speaker time: two speakers at once count twice.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -19,7 +19,7 @@ pub struct Der {
 }
 
 impl Der {
-    /// DER under a mapping of speakers; that of [`mapping`] makes it smallest.
+    /// DER under a mapping of speakers; that of [`super::mapping()`] makes it smallest.
     pub fn new(tally: &Tally, mapping: &[(usize, usize)]) -> Self {
         let correct: i64 = mapping.iter().map(|pair| tally.shared.get(pair).copied().unwrap_or(0)).sum();
         Self {
@@ -53,11 +53,6 @@ impl AddAssign for Der {
         self.false_alarm += other.false_alarm;
         self.confusion += other.confusion;
     }
-}
-
-/// Pairs of reference and hypothesis speaker (indices into the names of the tally) that share the most time in all.
-pub fn mapping(tally: &Tally) -> Vec<(usize, usize)> {
-    mapping::best(&tally.shared)
 }
 
 fn seconds(micros: i64) -> f64 {

@@ -1,12 +1,13 @@
-//! Jaccard error rate (Second DIHARD evaluation plan; dscore): every reference speaker counts the same, however
-//! long they talk.
+//! Jaccard error rate (Second DIHARD evaluation plan; dscore; pyannote.metrics): every reference speaker counts the
+//! same, however long they talk.
+//!
+//! The speakers are mapped as for DER, by shared time. That is pyannote.metrics' reading of the plan; dscore maps by
+//! the Jaccard index itself, which gives a slightly smaller figure where a long hypothesis speaker covers two
+//! reference speakers (1 of the 40 recordings in the tests: 0.3292 instead of 0.3299).
 
 use std::ops::AddAssign;
 
-use super::{Tally, mapping};
-
-/// Number that a Jaccard index of 1 becomes in the integer weights of the mapping.
-const SCALE: f64 = (1_i64 << 40) as f64;
+use super::Tally;
 
 /// Sum of the Jaccard error rates of the reference speakers.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -21,14 +22,14 @@ pub struct Jer {
 }
 
 impl Jer {
-    /// JER under the mapping of speakers that makes it smallest.
-    pub fn new(tally: &Tally) -> Self {
+    /// JER under a mapping of speakers, that of [`super::mapping()`].
+    pub fn new(tally: &Tally, mapping: &[(usize, usize)]) -> Self {
         let index = |&(r, h): &(usize, usize)| {
-            let shared = tally.shared[&(r, h)];
-            shared as f64 / (tally.reference_time[r] + tally.hypothesis_time[h] - shared) as f64
+            let shared = tally.shared.get(&(r, h)).copied().unwrap_or(0);
+            let union = tally.reference_time[r] + tally.hypothesis_time[h] - shared;
+            shared as f64 / union.max(1) as f64
         };
-        let weights = tally.shared.keys().map(|pair| (*pair, (index(pair) * SCALE).round() as i64)).collect();
-        let found: f64 = mapping::best(&weights).iter().map(index).sum();
+        let found: f64 = mapping.iter().map(index).sum();
         let speakers = tally.reference_speakers();
         Self { error: speakers as f64 - found, speakers, hypothesis_speakers: tally.hypothesis_speakers() }
     }

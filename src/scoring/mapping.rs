@@ -1,13 +1,14 @@
 //! The best one-to-one mapping between two sets of speakers.
 
-use std::collections::BTreeMap;
-
 use pathfinding::kuhn_munkres::kuhn_munkres;
 use pathfinding::matrix::Matrix;
 
-/// Pairs rows with columns one to one such that the sum of `weights` (all positive, absent pairs weigh nothing) is
-/// largest. Only pairs present in `weights` are returned, sorted by row.
-pub(super) fn best(weights: &BTreeMap<(usize, usize), i64>) -> Vec<(usize, usize)> {
+use super::Tally;
+
+/// Pairs reference with hypothesis speakers (indices into the names of the tally) one to one, such that the pairs
+/// share the most time in all. Pairs that share none are left out.
+pub fn mapping(tally: &Tally) -> Vec<(usize, usize)> {
+    let weights = &tally.shared;
     let rows = distinct(weights.keys().map(|pair| pair.0));
     let columns = distinct(weights.keys().map(|pair| pair.1));
     if rows.is_empty() {

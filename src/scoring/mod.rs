@@ -10,7 +10,7 @@
 //!   out. Tools that take the total width (pyannote.metrics) call 0.25 s per side a collar of 0.5 s.
 //! * Overlap is where two or more reference speakers talk at once; it is scored unless
 //!   [`Options::skip_overlap`] is set.
-//! * Speakers are mapped one to one within each recording, optimally for the measure.
+//! * Speakers are mapped one to one within each recording such that the pairs share the most time.
 
 pub mod der;
 pub mod jer;
@@ -20,6 +20,7 @@ mod tally;
 
 pub use der::Der;
 pub use jer::Jer;
+pub use mapping::mapping;
 pub use report::{Report, Row, score};
 pub use tally::Tally;
 

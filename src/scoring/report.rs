@@ -1,6 +1,6 @@
 //! Scores of many recordings and their total.
 
-use super::{Der, Jer, Options, Tally, der};
+use super::{Der, Jer, Options, Tally, mapping};
 use crate::timeline::rttm::Rttm;
 use crate::timeline::uem::Uem;
 
@@ -66,11 +66,11 @@ pub fn score(reference: &Rttm, hypothesis: &Rttm, uem: Option<&Uem>, options: Op
 fn row(uri: &str, tally: &Tally) -> Row {
     let names =
         |(r, h): (usize, usize)| (tally.reference_names[r].clone(), tally.hypothesis_names[h].clone());
-    let mapping = der::mapping(tally);
+    let mapping = mapping(tally);
     Row {
         uri: uri.to_owned(),
         der: Der::new(tally, &mapping),
-        jer: Jer::new(tally),
+        jer: Jer::new(tally, &mapping),
         reference_speakers: tally.reference_speakers(),
         hypothesis_speakers: tally.hypothesis_speakers(),
         mapping: mapping.into_iter().map(names).collect(),
