@@ -296,6 +296,27 @@ fn voxconverse_labels_read_back_as_written() {
     }
 }
 
+/// Every demo recording has reference turns under its own name, and the folder holds nothing but small audio files,
+/// since users hand all of it to the program.
+#[test]
+fn demo_recordings_have_references() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut bytes = 0;
+    for entry in root.join("assets/demo").read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        bytes += path.metadata().unwrap().len();
+        let extension = path.extension().unwrap().to_str().unwrap();
+        assert!(["flac", "mp3", "ogg", "opus"].contains(&extension), "{}", path.display());
+        let stem = path.file_stem().unwrap().to_str().unwrap();
+        let reference = root.join(format!("tests/data/demo/{stem}.reference.rttm"));
+        let reference = rttm::read_file(&reference).unwrap();
+        assert_eq!(reference.recordings.keys().collect::<Vec<_>>(), [stem]);
+        let report = score(&reference, &reference, None, Options::default());
+        assert!(report.der.total > 10.0 && report.rows[0].reference_speakers >= 2);
+    }
+    assert!((1..2_000_000).contains(&bytes), "{bytes} bytes of demo audio");
+}
+
 // ---------------------------------------------------------------- the known traps
 
 /// The collar is the width on each side. Read as the total width it would leave out half as much.
