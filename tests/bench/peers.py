@@ -105,11 +105,12 @@ def main():
     print(f"\nms a window of 10 s, {args.threads} threads, median of {args.rounds} rounds")
     print(f"{'network':14} {'engine':24} {'median':>8} {'min':>8} {'max':>8} {'time / ours':>12}")
     for what in ("trunk", "segmentation"):
-        base = statistics.median(found.get((what, "speakrs-app"), [float("nan")]))
+        ours_ms = found.get((what, "speakrs-app"))
         for (network, engine), times in found.items():
             if network == what:
                 mid = statistics.median(times)
-                print(f"{what:14} {engine:24} {mid:8.1f} {min(times):8.1f} {max(times):8.1f} {mid / base:12.2f}")
+                ratio = f"{mid / statistics.median(ours_ms):.2f}" if ours_ms else "-"
+                print(f"{what:14} {engine:24} {mid:8.1f} {min(times):8.1f} {max(times):8.1f} {ratio:>12}")
 
 
 if __name__ == "__main__":

@@ -6,10 +6,12 @@ use std::time::Instant;
 
 use rten::ModelOptions;
 use rten_tensor::Tensor;
+use rten_tensor::prelude::*;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let usage = "usage: bench-rten MODEL.onnx SHAPE REPETITIONS";
-    let [path, shape, repetitions] = std::env::args().skip(1).collect::<Vec<_>>().try_into().map_err(|_| usage)?;
+    let [path, shape, repetitions] =
+        std::env::args().skip(1).collect::<Vec<_>>().try_into().map_err(|_| usage)?;
     let shape = shape.split('x').map(str::parse).collect::<Result<Vec<usize>, _>>()?;
     let repetitions: usize = repetitions.parse()?;
     let mut options = ModelOptions::with_all_ops();
