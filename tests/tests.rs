@@ -9,3 +9,4 @@ mod clustering;
 mod models;
 mod parity;
 mod pipeline;
+mod scoring;

@@ -2,8 +2,11 @@
 
 pub mod aggregate;
 pub mod reconstruct;
+pub mod rttm;
 pub mod segment;
+pub mod text;
 pub mod turns;
+pub mod uem;
 
 pub use segment::{Segment, SegmentOptions};
 pub use turns::{Turns, turns};
