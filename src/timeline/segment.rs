@@ -32,8 +32,12 @@ impl Default for SegmentOptions {
 }
 
 /// Middle of frame `f`, in seconds (C14).
+///
+/// Computed as the mean of the frame's start and end: the rounding of other forms changes the third decimal of some
+/// durations in the reference's RTTM.
 pub fn frame_time(f: usize) -> f64 {
-    f as f64 * FRAME_STEP + 0.5 * FRAME_DURATION
+    let start = f as f64 * FRAME_STEP;
+    0.5 * (start + (start + FRAME_DURATION))
 }
 
 /// Segments of `runs` over a recording of `frames` frames, from the middle of the first active frame to the middle
