@@ -159,9 +159,14 @@ fn summary_text(summary: &Summary) -> String {
     text
 }
 
-/// `text` without characters that a terminal would act upon.
+/// `text` on one line and without characters that a terminal would act upon.
 fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    let harmless = |c: char| match c {
+        '\n' => ' ',
+        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        c => c,
+    };
+    text.chars().map(harmless).collect()
 }
 
 fn count(number: usize, what: &str) -> String {
