@@ -11,7 +11,7 @@ use clap::{ArgAction, Parser, ValueEnum};
 use crate::app::export::{self, FORMATS, Format};
 use crate::pipeline;
 
-const EXIT_CODES: &str = "\
+const AFTER_HELP: &str = "\
 Inputs:
   FILE        any recording, whatever its extension
   DIR         the recordings in it (by extension; hidden ones are skipped); --recursive descends
@@ -23,7 +23,7 @@ Inputs:
 Results:
   a.wav gives a.rttm beside it, or in --output-dir, where the folders below a DIR or PATTERN are kept.
   Should a.wav and a.mp3 meet, they give a.wav.rttm and a.mp3.rttm.
-  Results appear whole or not at all. Standard output carries no messages; they go to standard error.
+  Results appear whole or not at all. Messages go to standard error.
 
 Exit codes:
   0    every recording is done (one without speech counts as done)
@@ -35,7 +35,7 @@ Exit codes:
 
 /// Tells who spoke when in recordings. Works offline.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "speakrs-app", version, max_term_width = 110, after_help = EXIT_CODES)]
+#[command(name = "speakrs-app", bin_name = "speakrs-app", version, max_term_width = 110, after_help = AFTER_HELP)]
 pub struct Args {
     /// Recordings, folders, quoted patterns or @lists
     #[arg(value_name = "FILES")]

@@ -87,15 +87,17 @@ fn work(plan: &Plan, terminal: &Terminal) -> anyhow::Result<Summary> {
         .context("cannot start the threads")?;
     let engine = Engine::open(plan.models.as_deref(), &plan.device)?;
     let settings = plan.settings(engine.default_mode());
-    let backend = engine.backend();
+    let (backend, speakers) = (engine.backend(), settings.speakers);
     tracing::info!(
         device = %backend.device,
-        name = %backend.name,
+        device_name = %backend.name,
         precision = %backend.precision,
-        mode = ?settings.mode,
+        mode = progress::mode_name(settings.mode),
         step = settings.step,
-        speakers = ?settings.speakers,
-        files = plan.jobs.len(),
+        num_speakers = speakers.num,
+        min_speakers = speakers.min,
+        max_speakers = speakers.max,
+        recordings = plan.jobs.len(),
         "models loaded"
     );
     Ok(run::run(plan, &settings, &AudioFiles, &[&engine], terminal, &stop))

@@ -18,8 +18,8 @@ use tracing_subscriber::fmt::MakeWriter;
 use super::args::{Args, Color, LogFormat};
 use super::run::Summary;
 use crate::app::jobs::Job;
-use crate::pipeline::Stage;
 use crate::pipeline::batch::{Observer, Outcome};
+use crate::pipeline::{Mode, Stage};
 
 /// Where messages go.
 pub struct Terminal {
@@ -86,30 +86,27 @@ impl Terminal {
         let seconds: f64 = diarization.timings.iter().map(|(_, seconds)| seconds).sum();
         let (speakers, turns) = (diarization.speakers.len(), diarization.segments.len());
         let file = job.input.display();
-        tracing::debug!(%file, timings = ?diarization.timings, "timings");
-        match self.format {
-            LogFormat::Text if self.quiet => {}
-            LogFormat::Text => {
-                let found = match turns {
-                    0 => "no speech found".to_owned(),
-                    _ => format!("{}, {}", count(speakers, "speaker"), count(turns, "turn")),
-                };
-                let times = format!("{} of audio in {}", clock(diarization.duration), clock(seconds));
-                self.print("", &format!("{file}: {found}, {times}"));
-            }
-            LogFormat::Json => tracing::info!(
-                %file,
-                speakers,
-                turns,
-                duration = diarization.duration,
-                seconds,
-                model = %diarization.model,
-                device = %diarization.backend.device,
-                precision = %diarization.backend.precision,
-                mode = ?diarization.settings.mode,
-                "done"
-            ),
+        if self.format == LogFormat::Text && !self.quiet {
+            let found = match turns {
+                0 => "no speech found".to_owned(),
+                _ => format!("{}, {}", count(speakers, "speaker"), count(turns, "turn")),
+            };
+            let times = format!("{} of audio in {}", clock(diarization.duration), clock(seconds));
+            self.print("", &format!("{file}: {found}, {times}"));
         }
+        tracing::info!(
+            %file,
+            speakers,
+            turns,
+            duration = diarization.duration,
+            seconds,
+            stages = %stages(&diarization.timings),
+            model = %diarization.model,
+            device = %diarization.backend.device,
+            precision = %diarization.backend.precision,
+            mode = mode_name(diarization.settings.mode),
+            "done"
+        );
     }
 
     /// Reports how the batch went, in one line.
@@ -138,6 +135,19 @@ impl Terminal {
         };
         self.screen.write(format!("{name} {}\n", harmless(text)).as_bytes());
     }
+}
+
+/// The mode as it is typed.
+pub fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Accurate => "accurate",
+        Mode::Fast => "fast",
+    }
+}
+
+fn stages(timings: &[(Stage, f64)]) -> String {
+    let stage = |(stage, seconds): &(Stage, f64)| format!("{stage:?} {seconds:.2} s").to_lowercase();
+    timings.iter().map(stage).collect::<Vec<_>>().join(", ")
 }
 
 fn summary_text(summary: &Summary) -> String {
@@ -356,9 +366,9 @@ impl<'a> Bars<'a> {
         }
         state.bytes_done += self.jobs[item].bytes;
         let bytes = self.jobs.iter().map(|job| job.bytes).sum();
-        if let Some(left) = time_left(self.begin.elapsed(), state.bytes_done, bytes) {
-            self.total.set_message(format!(", about {} left", clock(left.as_secs_f64())));
-        }
+        let left = time_left(self.begin.elapsed(), state.bytes_done, bytes).filter(|left| !left.is_zero());
+        let left = left.map(|left| format!(", about {} left", clock(left.as_secs_f64())));
+        self.total.set_message(left.unwrap_or_default());
         self.total.inc(1);
     }
 }
