@@ -196,10 +196,11 @@ pub fn clock(seconds: f64) -> String {
 /// Starts the log. `RUST_LOG` decides what it holds, else `-v` and `-q`.
 fn start_log(args: &Args, color: bool, screen: &Screen) {
     let json = args.log_format == LogFormat::Json;
+    // What libraries log about damaged files reaches the user as that file's error.
     let default = match (args.verbose, json) {
-        _ if args.quiet => "error",
-        (0, false) => "error,speakrs_app=warn",
-        (0, true) | (1, _) => "warn,speakrs_app=info",
+        _ if args.quiet => "off,speakrs_app=error",
+        (0, false) => "off,speakrs_app=warn",
+        (0, true) | (1, _) => "off,speakrs_app=info",
         _ => "info,speakrs_app=debug",
     };
     let wish = env::var("RUST_LOG").ok().filter(|wish| !wish.is_empty());

@@ -18,7 +18,7 @@ use speakrs_app::timeline::Segment;
 pub const SETTINGS: Settings =
     Settings { mode: Mode::Fast, step: 1.0, speakers: SpeakerBounds { num: None, min: None, max: None } };
 
-/// One sample for each byte; `bad` does not decode, `crash` panics, `hang` waits to be cancelled.
+/// One sample for each byte; `bad` does not decode, `crash` panics.
 pub struct FakeDecoder;
 
 impl Decode for FakeDecoder {
@@ -31,7 +31,6 @@ impl Decode for FakeDecoder {
         match text.as_str() {
             "bad" => return Err(AudioError::Unsupported("no audio in it".into())),
             "crash" => panic!("decoder bug"),
-            "hang" => while progress(0.5).is_continue() {},
             _ => {}
         }
         if progress(1.0).is_break() {

@@ -1,6 +1,9 @@
 //! The real program: usage, messages, exit codes.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use super::fakes::{at, folder, names};
 
@@ -124,6 +127,55 @@ fn text_posing_as_audio_fails_with_a_reason_and_leaves_nothing() {
     assert!(text.starts_with(&format!("speakrs-app: {}: ", at(&root, "a.wav"))), "{text}");
     assert!(text.ends_with("speakrs-app: 0 done, 1 failed\n"), "{text}");
     assert_eq!(names(root.path()), ["a.wav"]);
+}
+
+/// A WAV file of silence at 16 kHz, mono, 16 bits; its data take no room on most disks.
+fn silence(path: &str, seconds: u32) {
+    let bytes = seconds * 32_000;
+    let mut header = Vec::new();
+    header.extend(b"RIFF");
+    header.extend((36 + bytes).to_le_bytes());
+    header.extend(b"WAVEfmt \x10\0\0\0\x01\0\x01\0\x80\x3e\0\0\0\x7d\0\0\x02\0\x10\0data");
+    header.extend(bytes.to_le_bytes());
+    let mut file = File::create(path).unwrap();
+    file.write_all(&header).unwrap();
+    file.set_len(44 + u64::from(bytes)).unwrap();
+}
+
+#[test]
+#[ignore = "needs the decoder"]
+fn text_posing_as_audio_does_not_stop_the_others() {
+    let root = folder(&[("b.wav", "this is no audio")]);
+    silence(&at(&root, "a.wav"), 1);
+    silence(&at(&root, "c.wav"), 1);
+    let (code, text) = run(&[&at(&root, ""), "--threads", "1"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("speakrs-app: 2 done, 1 failed; "), "{text}");
+    assert_eq!(names(root.path()), ["a.rttm", "a.wav", "b.wav", "c.rttm", "c.wav"]);
+}
+
+#[cfg(unix)]
+#[test]
+#[ignore = "needs the decoder"]
+fn a_signal_stops_soon_and_leaves_no_partial_file() {
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let root = folder(&[]);
+        silence(&at(&root, "long.wav"), 12 * 3600);
+        let mut child = Command::new(env!("CARGO_BIN_EXE_speakrs-app"))
+            .args(["--headless", "-v", &at(&root, "long.wav")])
+            .env_remove("RUST_LOG")
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        assert!(lines.any(|line| line.contains("models loaded")));
+        let sent = Instant::now();
+        Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        assert!(sent.elapsed() < Duration::from_secs(2), "{:?}", sent.elapsed());
+        assert_eq!(lines.last().unwrap(), "speakrs-app: 0 done, 1 not finished");
+        assert_eq!(names(root.path()), ["long.wav"]);
+    }
 }
 
 #[test]
