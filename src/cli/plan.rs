@@ -68,6 +68,7 @@ pub enum PlanError {
 
 impl Plan {
     /// Checks `args` and finds the recordings. What has to be left out comes as refusals beside the plan.
+    /// Makes the folders of the results, to find out whether they can be written to.
     ///
     /// # Errors
     /// If the arguments contradict each other or ask for a device that this version cannot use.

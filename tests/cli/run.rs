@@ -60,6 +60,18 @@ fn bytes_do_not_depend_on_the_number_of_decoders() {
     assert!(String::from_utf8_lossy(&one["take 03 é⚒.json"]).contains(r#""file": "take 03 é⚒.wav""#));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_name_that_is_not_text_is_kept_in_the_names_of_the_results() {
+    use std::os::unix::ffi::OsStrExt;
+    let root = folder(&[]);
+    let path = |name: &[u8]| root.path().join(std::ffi::OsStr::from_bytes(name));
+    fs::write(path(b"caf\xe9 1.wav"), "hello").unwrap();
+    assert_eq!(work(&[&at(&root, "*.wav")]).exit(), Exit::Done);
+    let rttm = fs::read_to_string(path(b"caf\xe9 1.rttm")).unwrap();
+    assert!(rttm.starts_with("SPEAKER caf\u{fffd}_1 1 0.031 "), "{rttm}");
+}
+
 #[test]
 fn a_result_that_cannot_be_written_fails_the_recording_but_not_its_other_results() {
     let root = folder(&[("a.wav", "hello"), ("a.rttm/x", "")]);
