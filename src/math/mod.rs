@@ -1,1 +1,8 @@
-//! Small numerical helpers around well-kept crates. Depends on nothing else here.
+//! Numerical helpers shared by the later modules. A leaf: depends on nothing in this crate.
+
+pub mod matching;
+pub mod random;
+pub mod rows;
+pub mod vector;
+
+pub use rows::Rows;

@@ -12,6 +12,8 @@ pub const LOCAL_SPEAKERS: usize = 3;
 pub const FRAME_STEP: f64 = 270.0 / 16_000.0;
 /// Receptive field of one frame, in seconds: 991 samples (C3).
 pub const FRAME_DURATION: f64 = 991.0 / 16_000.0;
+/// A mask without overlap is used when it has more frames than this: 400 samples' worth (C6).
+pub const MIN_MASK_FRAMES: usize = (WINDOW_FRAMES * 400).div_ceil(WINDOW_SAMPLES);
 /// Default step between windows, in samples: 1 s (C2).
 pub const DEFAULT_STEP_SAMPLES: usize = 16_000;
 
@@ -119,5 +121,19 @@ impl Activity {
     /// Number of frames of window `c` in which local speaker `s` is the only active one (C7).
     pub fn solo_frames(&self, c: usize, s: usize) -> usize {
         self.window(c).iter().filter(|frame| frame[s] == 1 && frame.iter().sum::<u8>() == 1).count()
+    }
+
+    /// Frames of window `c` that speak for local speaker `s` (C6): those without overlap if there are more than
+    /// [`MIN_MASK_FRAMES`] of them, else all of the speaker's; `None` if the speaker is never active.
+    pub fn embedding_mask(&self, c: usize, s: usize) -> Option<Vec<u8>> {
+        let frames = self.window(c);
+        let full: Vec<u8> = frames.iter().map(|frame| frame[s]).collect();
+        if !full.contains(&1) {
+            return None;
+        }
+        let clean: Vec<u8> =
+            frames.iter().map(|frame| frame[s] & u8::from(frame.iter().sum::<u8>() < 2)).collect();
+        let count = clean.iter().filter(|&&v| v == 1).count();
+        Some(if count > MIN_MASK_FRAMES { clean } else { full })
     }
 }

@@ -2,14 +2,22 @@
 
 pub mod batch;
 
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::audio::Waveform;
-use crate::backend::{BackendError, BackendInfo};
-use crate::clustering::SpeakerBounds;
+use crate::audio::{SAMPLE_RATE, Waveform};
+use crate::backend::{self, Backend, BackendError, BackendInfo, Progress};
+use crate::clustering::{ClusteringError, Params, Plda, PldaArrays, SpeakerBounds};
+use crate::models::manifest::ClusteringDefaults;
+use crate::models::pack::PldaTensors;
+use crate::models::windows::{WINDOW_SAMPLES, Windows};
+use crate::models::{ModelPack, PackError};
 use crate::timeline::Segment;
+use crate::timeline::segment::{SegmentOptions, label};
+use crate::timeline::turns::turns;
 
 /// How embeddings are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,44 +99,77 @@ pub struct Diarization {
 /// Why a recording could not be diarized.
 #[derive(Debug, thiserror::Error)]
 pub enum PipelineError {
-    /// The settings contradict each other.
-    #[error("{0}")]
-    Settings(String),
+    /// The step between windows is out of range.
+    #[error("a step of {0} s is not within 0.0000625 s (one sample) and 10 s")]
+    Step(f64),
     /// The backend failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
+    /// The bounds on the number of speakers contradict each other.
+    #[error(transparent)]
+    Clustering(#[from] ClusteringError),
     /// The caller asked to stop.
     #[error("cancelled")]
     Cancelled,
 }
 
+/// Why no recording can be diarized.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The models cannot be loaded.
+    #[error(transparent)]
+    Models(#[from] PackError),
+    /// The device cannot be used.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The pack's PLDA is unusable.
+    #[error(transparent)]
+    Plda(#[from] ClusteringError),
+}
+
 /// Models and device, loaded once and shared by all recordings.
 pub struct Engine {
-    _private: (),
+    backend: Box<dyn Backend>,
+    plda: Plda,
+    params: Params,
+    model: String,
+    shared_trunk_validated: bool,
 }
 
 impl Engine {
-    /// Loads the model pack in `models` (`None`: found as described in [`crate::models`]) and opens `device`
+    /// Loads the model pack in `models` (`None`: see [`crate::models::manifest::find_models`]) and opens `device`
     /// (`auto`, `cpu`, `cuda`, `cuda:N`).
     ///
     /// # Errors
     /// If models are missing or damaged, or the device cannot be used.
-    pub fn open(models: Option<&Path>, device: &str) -> anyhow::Result<Self> {
-        let _ = (models, device);
-        Ok(Self { _private: () })
+    pub fn open(models: Option<&Path>, device: &str) -> Result<Self, EngineError> {
+        let pack = ModelPack::load(models)?;
+        let ClusteringDefaults { threshold, fa, fb, max_iterations } = pack.clustering;
+        Ok(Self {
+            backend: backend::open(device, &pack)?,
+            plda: plda(&pack.plda)?,
+            params: Params { threshold, fa, fb, max_iterations, ..Params::default() },
+            shared_trunk_validated: pack.shared_trunk_validated,
+            model: pack.name,
+        })
     }
 
     /// What the networks run on.
     pub fn backend(&self) -> BackendInfo {
-        BackendInfo { device: "cpu".into(), name: String::new(), precision: crate::backend::Precision::Fp32 }
+        self.backend.info().clone()
     }
 
-    /// The mode that is used unless the user names one: fast where the pack is validated for it.
+    /// Name of the model pack.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// The mode that is used unless the user names one: fast where the pack is validated for it (C17).
     pub fn default_mode(&self) -> Mode {
-        Mode::Fast
+        if self.shared_trunk_validated { Mode::Fast } else { Mode::Accurate }
     }
 
-    /// Diarizes one recording.
+    /// Diarizes one recording: the pipeline C2-C16.
     ///
     /// # Errors
     /// See [`PipelineError`].
@@ -138,17 +179,83 @@ impl Engine {
         settings: &Settings,
         monitor: &dyn Monitor,
     ) -> Result<Diarization, PipelineError> {
-        monitor.progress(Stage::Segmentation, 1.0);
+        let samples = &waveform.samples;
+        let windows = Windows::new(samples.len(), step_samples(settings.step)?);
+        let mut steps = Steps { monitor, timings: Vec::new() };
+
+        let activity =
+            steps.run(Stage::Segmentation, |progress| Ok(self.backend.segment(samples, &windows, progress)?))?;
+        let embeddings = steps.run(Stage::Embedding, |progress| {
+            Ok(match settings.mode {
+                Mode::Accurate => self.backend.embed(samples, &windows, &activity, progress)?,
+                Mode::Fast => self.backend.embed_shared(samples, &windows, &activity, progress)?,
+            })
+        })?;
+        let options = SegmentOptions { duration: waveform.duration(), ..SegmentOptions::default() };
+        let turns = steps.run(Stage::Clustering, |_| {
+            let (params, bounds) = (&self.params, &settings.speakers);
+            Ok(turns(&windows, &activity, &embeddings, &self.plda, params, bounds, &options)?)
+        })?;
+
+        let speaker = |(index, embedding)| Speaker { label: label(index), embedding };
         Ok(Diarization {
-            segments: vec![Segment { start: 0.031, end: waveform.duration().max(0.1), speaker: 0 }],
-            exclusive: Vec::new(),
-            speakers: vec![Speaker { label: "SPEAKER_00".into(), embedding: vec![0.0; 256] }],
+            segments: turns.segments,
+            exclusive: turns.exclusive,
+            speakers: turns.embeddings.into_iter().enumerate().map(speaker).collect(),
             duration: waveform.duration(),
             settings: *settings,
-            model: "bundled".into(),
+            model: self.model.clone(),
             backend: self.backend(),
-            warnings: Vec::new(),
-            timings: Vec::new(),
+            warnings: turns.warnings,
+            timings: steps.timings,
         })
     }
+}
+
+/// Runs the steps of one recording: times each, reports its progress and stops between them if asked to.
+struct Steps<'a> {
+    monitor: &'a dyn Monitor,
+    timings: Vec<(Stage, f64)>,
+}
+
+impl Steps<'_> {
+    fn run<T>(
+        &mut self,
+        stage: Stage,
+        step: impl FnOnce(Progress<'_>) -> Result<T, PipelineError>,
+    ) -> Result<T, PipelineError> {
+        if self.monitor.cancelled() {
+            return Err(PipelineError::Cancelled);
+        }
+        let start = Instant::now();
+        let value = step(&mut |done| {
+            self.monitor.progress(stage, done);
+            if self.monitor.cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        self.monitor.progress(stage, 1.0);
+        self.timings.push((stage, start.elapsed().as_secs_f64()));
+        Ok(value)
+    }
+}
+
+/// The step between windows in whole samples.
+fn step_samples(seconds: f64) -> Result<usize, PipelineError> {
+    let samples = (seconds * f64::from(SAMPLE_RATE)).round();
+    if samples >= 1.0 && samples <= WINDOW_SAMPLES as f64 {
+        Ok(samples as usize)
+    } else {
+        Err(PipelineError::Step(seconds))
+    }
+}
+
+fn plda(tensors: &PldaTensors) -> Result<Plda, ClusteringError> {
+    let wide = |values: &[f32]| values.iter().copied().map(f64::from).collect();
+    Plda::new(PldaArrays {
+        mean1: wide(&tensors.mean1),
+        mean2: wide(&tensors.mean2),
+        lda: wide(&tensors.lda),
+        mu: wide(&tensors.mu),
+        tr: wide(&tensors.tr),
+        psi: wide(&tensors.psi),
+    })
 }
