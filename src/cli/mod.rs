@@ -89,6 +89,7 @@ fn work(plan: &Plan, terminal: &Terminal) -> anyhow::Result<Summary> {
     let settings = plan.settings(engine.default_mode());
     let (backend, speakers) = (engine.backend(), settings.speakers);
     tracing::info!(
+        model = engine.model(),
         device = %backend.device,
         device_name = %backend.name,
         precision = %backend.precision,
