@@ -1,3 +1,7 @@
 //! The `speakrs-app` program.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    speakrs_app::cli::main().into()
+}

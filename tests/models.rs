@@ -64,8 +64,7 @@ fn embeddings_equal_pytorch() {
     let backend = backend();
     for n in 0..2 {
         let Some(_) = reference(&format!("fbank{n}.npy")) else { return };
-        let masks: Vec<u8> =
-            array(&format!("mask{n}.npy")).iter().map(|&v| v as u8).collect();
+        let masks: Vec<u8> = array(&format!("mask{n}.npy")).iter().map(|&v| v as u8).collect();
         let masks: Vec<Vec<u8>> = masks.chunks_exact(589).map(<[u8]>::to_vec).collect();
         let embeddings = backend.embed_features(&array(&format!("fbank{n}.npy")), &masks);
         let expected = array(&format!("embedding{n}.npy"));

@@ -197,7 +197,18 @@ fn the_trace_shows_every_layer_and_ends_in_the_result() {
         })
         .expect("runs");
     let seen = seen.into_inner().expect("no panic");
-    for name in ["sinc", "conv1", "conv2", "lstm3.reverse", "linear1", "features", "stem", "block0.conv1", "block15", "trunk"] {
+    for name in [
+        "sinc",
+        "conv1",
+        "conv2",
+        "lstm3.reverse",
+        "linear1",
+        "features",
+        "stem",
+        "block0.conv1",
+        "block15",
+        "trunk",
+    ] {
         assert!(seen.iter().any(|(n, _)| n == name), "{name} is missing");
     }
     let scores = BACKEND.log_probabilities(window, &Windows::new(160_000, 160_000), 0..1);

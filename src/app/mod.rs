@@ -1,1 +1,6 @@
-//! What the front ends share: jobs, settings, export.
+//! What the front ends share: finding recordings, naming and checking results, writing them.
+//! Depends on `pipeline`, `timeline` and `audio`; knows nothing of terminals or windows.
+
+pub mod export;
+pub mod inputs;
+pub mod jobs;

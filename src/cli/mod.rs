@@ -1,1 +1,105 @@
-//! The command line.
+//! The command line: what was typed ([`args`]) is resolved and checked once ([`plan`]), then done ([`run`]).
+//! Depends on `app` and `pipeline`. The only module that writes to the terminal.
+
+pub mod args;
+pub mod exit;
+pub mod plan;
+pub mod progress;
+pub mod run;
+
+use std::panic;
+
+use anyhow::Context;
+use clap::Parser;
+
+use args::Args;
+use exit::Exit;
+use plan::{Plan, PlanError, Refusal};
+use progress::{Stop, Terminal};
+use run::Summary;
+
+use crate::pipeline::Engine;
+use crate::pipeline::batch::AudioFiles;
+
+/// Runs the program and tells how it ended.
+pub fn main() -> Exit {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Done };
+        }
+    };
+    let terminal = Terminal::new(&args);
+    panic::set_hook(Box::new(|panic| tracing::error!("internal error: {panic}")));
+    if !args.headless {
+        terminal.complain("the window is not part of this version yet; use --headless FILES");
+        return Exit::Usage;
+    }
+    headless(&args, &terminal)
+}
+
+/// Works on the recordings that `args` name, without a window.
+fn headless(args: &Args, terminal: &Terminal) -> Exit {
+    let (plan, refusals) = match Plan::new(args) {
+        Ok(plan) => plan,
+        Err(error) => {
+            terminal.complain(&error.to_string());
+            return match error {
+                PlanError::Usage(_) => Exit::Usage,
+                PlanError::Environment(_) => Exit::Environment,
+            };
+        }
+    };
+    for path in &plan.empty {
+        terminal.warn(path, "no recordings found");
+    }
+    refusals.iter().for_each(|Refusal { path, reason }| terminal.fail(path, reason));
+    plan.skipped.iter().for_each(|path| terminal.skip(path));
+    let before = Summary { failed: plan.failed, skipped: plan.skipped.len(), ..Summary::default() };
+    if plan.jobs.is_empty() {
+        if before.total() == 0 {
+            terminal.complain("no input matched");
+            return Exit::NoInput;
+        }
+        terminal.summary(&before);
+        return before.exit();
+    }
+    match work(&plan, terminal) {
+        Ok(summary) => {
+            let summary = before.plus(summary);
+            terminal.summary(&summary);
+            summary.exit()
+        }
+        Err(error) => {
+            terminal.complain(&format!("{error:#}"));
+            Exit::Environment
+        }
+    }
+}
+
+/// Opens the models and works through the jobs.
+fn work(plan: &Plan, terminal: &Terminal) -> anyhow::Result<Summary> {
+    let stop = Stop::on_signals().context("cannot handle signals")?;
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(plan.threads.unwrap_or(0))
+        .build_global()
+        .context("cannot start the threads")?;
+    let engine = Engine::open(plan.models.as_deref(), &plan.device)?;
+    let settings = plan.settings(engine.default_mode());
+    let (backend, speakers) = (engine.backend(), settings.speakers);
+    tracing::info!(
+        model = engine.model(),
+        device = %backend.device,
+        device_name = %backend.name,
+        precision = %backend.precision,
+        mode = progress::mode_name(settings.mode),
+        step = settings.step,
+        num_speakers = speakers.num,
+        min_speakers = speakers.min,
+        max_speakers = speakers.max,
+        recordings = plan.jobs.len(),
+        "models loaded"
+    );
+    Ok(run::run(plan, &settings, &AudioFiles, &[&engine], terminal, &stop))
+}

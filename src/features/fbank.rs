@@ -41,9 +41,8 @@ impl Fbank {
     /// `floor` is the least mel energy before the logarithm, a property of the embedding model: the official
     /// model uses the float epsilon, the bundled one 10 (its model card says why).
     pub fn new(floor: f32) -> Self {
-        let window = (0..FRAME)
-            .map(|n| (0.54 - 0.46 * (TAU * n as f64 / (FRAME - 1) as f64).cos()) as f32)
-            .collect();
+        let window =
+            (0..FRAME).map(|n| (0.54 - 0.46 * (TAU * n as f64 / (FRAME - 1) as f64).cos()) as f32).collect();
         let fft = RealFftPlanner::new().plan_fft_forward(FFT);
         Self { window, filters: filters(MELS, FFT), fft, floor: floor.max(f32::EPSILON) }
     }

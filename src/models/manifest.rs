@@ -167,7 +167,8 @@ impl ModelFile {
 /// # Errors
 /// If the directory that counts has no manifest.
 pub fn find_models(chosen: Option<&Path>) -> Result<PathBuf, ManifestError> {
-    let named = chosen.map(Path::to_path_buf).or_else(|| std::env::var_os(MODELS_VARIABLE).map(PathBuf::from));
+    let named =
+        chosen.map(Path::to_path_buf).or_else(|| std::env::var_os(MODELS_VARIABLE).map(PathBuf::from));
     let candidates = match named {
         Some(directory) => vec![directory],
         None => {

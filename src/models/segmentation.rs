@@ -94,9 +94,8 @@ impl SegmentationWeights {
         };
         let direction = |layer: usize, suffix: &str| {
             let input = if layer == 0 { CONV_CHANNELS } else { 2 * HIDDEN };
-            let get = |kind: &str, shape: &[usize]| {
-                weights.get(&format!("lstm.{kind}_l{layer}{suffix}"), shape)
-            };
+            let get =
+                |kind: &str, shape: &[usize]| weights.get(&format!("lstm.{kind}_l{layer}{suffix}"), shape);
             let rows = GATES * HIDDEN;
             let mut bias = get("bias_ih", &[rows])?;
             bias.iter_mut().zip(get("bias_hh", &[rows])?).for_each(|(a, b)| *a += b);
@@ -109,8 +108,7 @@ impl SegmentationWeights {
         };
         Ok(Self {
             wave_norm: norm("sincnet.wav_norm1d", 1)?,
-            sinc: weights
-                .get("sincnet.conv1d.0.materialised_filters", &[SINC_FILTERS, 1, SINC_TAPS])?,
+            sinc: weights.get("sincnet.conv1d.0.materialised_filters", &[SINC_FILTERS, 1, SINC_TAPS])?,
             convs: [
                 linear("sincnet.conv1d.1", &[CONV_CHANNELS, SINC_FILTERS, CONV_TAPS])?,
                 linear("sincnet.conv1d.2", &[CONV_CHANNELS, CONV_CHANNELS, CONV_TAPS])?,

@@ -183,8 +183,8 @@ impl Engine {
         let windows = Windows::new(samples.len(), step_samples(settings.step)?);
         let mut steps = Steps { monitor, timings: Vec::new() };
 
-        let activity =
-            steps.run(Stage::Segmentation, |progress| Ok(self.backend.segment(samples, &windows, progress)?))?;
+        let activity = steps
+            .run(Stage::Segmentation, |progress| Ok(self.backend.segment(samples, &windows, progress)?))?;
         let embeddings = steps.run(Stage::Embedding, |progress| {
             Ok(match settings.mode {
                 Mode::Accurate => self.backend.embed(samples, &windows, &activity, progress)?,

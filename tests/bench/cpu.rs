@@ -57,6 +57,8 @@ fn median<E: std::error::Error + Send + Sync + 'static>(
     times.sort_by(f64::total_cmp);
     let (low, mid, high) = (times[0], times[times.len() / 2], times[times.len() - 1]);
     let threads = rayon::current_num_threads();
-    println!("{{\"what\":\"{what}\",\"{unit}\":{mid:.3},\"min\":{low:.3},\"max\":{high:.3},\"threads\":{threads}}}");
+    println!(
+        "{{\"what\":\"{what}\",\"{unit}\":{mid:.3},\"min\":{low:.3},\"max\":{high:.3},\"threads\":{threads}}}"
+    );
     Ok(())
 }

@@ -30,11 +30,7 @@ impl Direction {
                 std::mem::replace(&mut columns, rest)
             })
             .collect();
-        Self {
-            input,
-            hidden: transposed(&weights.hidden_weight, ROWS, HIDDEN),
-            bias: weights.bias.clone(),
-        }
+        Self { input, hidden: transposed(&weights.hidden_weight, ROWS, HIDDEN), bias: weights.bias.clone() }
     }
 
     /// Runs over `inputs`, each `[steps, windows, width]`, from the end if `reverse`.
@@ -95,10 +91,8 @@ impl Layer {
 
     /// Runs both directions over `inputs`, each `[steps, windows, width]`.
     pub fn run(&self, inputs: &[&[f32]], windows: usize) -> Sequences {
-        let (forward, reverse) = rayon::join(
-            || self.0[0].run(inputs, windows, false),
-            || self.0[1].run(inputs, windows, true),
-        );
+        let (forward, reverse) =
+            rayon::join(|| self.0[0].run(inputs, windows, false), || self.0[1].run(inputs, windows, true));
         [forward, reverse]
     }
 }

@@ -206,7 +206,8 @@ impl Backend for CpuBackend {
         for start in (0..total).step_by(BLOCK) {
             let core = start..(start + BLOCK).min(total);
             let trunk_core = start / TIME_REDUCTION..core.end.div_ceil(TIME_REDUCTION);
-            let wanted = spoken[next..].iter().any(|(_, s)| s.start < trunk_core.end && s.end > trunk_core.start);
+            let wanted =
+                spoken[next..].iter().any(|(_, s)| s.start < trunk_core.end && s.end > trunk_core.start);
             if wanted {
                 held.extend(self.shared_block(samples, core.clone(), total));
             } else {

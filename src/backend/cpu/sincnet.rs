@@ -31,7 +31,8 @@ impl TimeConv {
     fn new(weights: &Linear) -> Self {
         let input = weights.weight.len() / (CONV_CHANNELS * CONV_TAPS);
         let tap = |tap: usize| {
-            let value = |i: usize| weights.weight[(i % CONV_CHANNELS * input + i / CONV_CHANNELS) * CONV_TAPS + tap];
+            let value =
+                |i: usize| weights.weight[(i % CONV_CHANNELS * input + i / CONV_CHANNELS) * CONV_TAPS + tap];
             (0..CONV_CHANNELS * input).map(value).collect()
         };
         Self { taps: (0..CONV_TAPS).map(tap).collect(), bias: weights.bias.clone(), input }
@@ -91,7 +92,12 @@ impl SincNet {
 
     /// The rest of the front for one window: `filtered` is its slice of [`SincNet::filter`], `window` its samples.
     /// Returns `[WINDOW_FRAMES, CONV_CHANNELS]`.
-    pub fn window(&self, filtered: &[f32], window: &[f32], observe: crate::backend::Observer<'_>) -> Vec<f32> {
+    pub fn window(
+        &self,
+        filtered: &[f32],
+        window: &[f32],
+        observe: crate::backend::Observer<'_>,
+    ) -> Vec<f32> {
         let (mean, variance) = moments(window);
         let scale = f64::from(self.wave_norm.scale[0]) / (variance + NORM_EPSILON).sqrt();
         let shift = f64::from(self.wave_norm.shift[0]) - mean * scale;
@@ -151,8 +157,11 @@ fn normalise(x: &mut [f32], norm: &Norm) {
     let channels = norm.scale.len();
     let frames = (x.len() / channels) as f64;
     let arch = pulp::Arch::new();
-    let mean: Vec<f32> =
-        arch.dispatch(|| column_sums(x, channels, |v, _| v, &[])).iter().map(|s| (s / frames) as f32).collect();
+    let mean: Vec<f32> = arch
+        .dispatch(|| column_sums(x, channels, |v, _| v, &[]))
+        .iter()
+        .map(|s| (s / frames) as f32)
+        .collect();
     let squares = arch.dispatch(|| column_sums(x, channels, |v, m| (v - m) * (v - m), &mean));
     let scale: Vec<f32> = squares
         .iter()

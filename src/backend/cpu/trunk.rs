@@ -1,7 +1,5 @@
 //! The ResNet34 trunk, the pooling and the last linear layer (C6).
 
-
-
 use rayon::prelude::*;
 
 use super::conv::{CpuConv, Epilogue, Map};
@@ -136,4 +134,3 @@ fn statistics(frames: &[&[f32]], out: &mut [f32]) {
     let freedom = weight - frames.len() as f32 / weight + EPSILON;
     deviation.iter_mut().for_each(|d| *d = (*d / freedom).sqrt());
 }
-

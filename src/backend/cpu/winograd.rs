@@ -103,8 +103,10 @@ impl Winograd {
         let (width, channels) = (out.width, out.channels);
         let mut tasks = Vec::new();
         for (tile_row, rows) in out.data.chunks_mut(TILE * width * channels).enumerate() {
-            let mut pieces: Vec<_> =
-                rows.chunks_mut(width * channels).map(|row| row.chunks_mut(task_tiles * TILE * channels)).collect();
+            let mut pieces: Vec<_> = rows
+                .chunks_mut(width * channels)
+                .map(|row| row.chunks_mut(task_tiles * TILE * channels))
+                .collect();
             let mut first_tile = 0;
             while first_tile * TILE < width {
                 let rows: Vec<_> = pieces.iter_mut().filter_map(Iterator::next).collect();

@@ -1,0 +1,135 @@
+//! Batches: limits, order, failures, cancellation.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use speakrs_app::audio::{AudioError, SourceFacts, Waveform};
+use speakrs_app::pipeline::batch::{Decode, Diarize, Item, ItemError, Limits, Observer, Outcome, run};
+use speakrs_app::pipeline::{Diarization, Monitor, PipelineError, Settings, Stage};
+
+use super::fakes::{SETTINGS, diarization};
+
+/// Decodes `LENGTH` in the name to that many samples and keeps count of what is in memory.
+#[derive(Default)]
+struct Counted {
+    held: AtomicU64,
+    most: AtomicU64,
+    decoding: AtomicUsize,
+    most_decoding: AtomicUsize,
+}
+
+impl Decode for Counted {
+    fn decode(&self, path: &Path, _: &mut dyn FnMut(f32) -> ControlFlow<()>) -> Result<Waveform, AudioError> {
+        let length: u64 = path.to_str().unwrap().parse().unwrap();
+        let decoding = self.decoding.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most_decoding.fetch_max(decoding, Ordering::SeqCst);
+        let held = self.held.fetch_add(length, Ordering::SeqCst) + length;
+        self.most.fetch_max(held, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(1));
+        self.decoding.fetch_sub(1, Ordering::SeqCst);
+        Ok(Waveform { samples: vec![0.0; length as usize], source: SourceFacts::default() })
+    }
+}
+
+impl Diarize for Counted {
+    fn diarize(
+        &self,
+        waveform: &Waveform,
+        settings: &Settings,
+        _: &dyn Monitor,
+    ) -> Result<Diarization, PipelineError> {
+        std::thread::sleep(Duration::from_millis(2));
+        self.held.fetch_sub(waveform.samples.len() as u64, Ordering::SeqCst);
+        Ok(diarization(Vec::new(), *settings))
+    }
+}
+
+#[derive(Default)]
+struct Watch {
+    stop: AtomicBool,
+}
+
+impl Observer for Watch {
+    fn progress(&self, _: usize, _: Stage, _: f32) {}
+    fn cancelled(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+}
+
+/// Runs a batch and returns the result of each item, which must come exactly once.
+fn results(
+    paths: &[PathBuf],
+    decoder: &dyn Decode,
+    engines: &[&dyn Diarize],
+    limits: Limits,
+    watch: &Watch,
+) -> Vec<Result<Outcome, ItemError>> {
+    let bytes = |path: &Path| path.to_str().unwrap().parse::<u64>().map_or(1, |length| length / 2);
+    let items: Vec<Item> = paths.iter().map(|path| Item { path, bytes: bytes(path) }).collect();
+    let mut results: Vec<_> = items.iter().map(|_| None).collect();
+    run(&items, decoder, engines, &SETTINGS, &limits, watch, &mut |item, result| {
+        assert!(results[item].replace(result).is_none(), "item {item} came twice");
+    });
+    results.into_iter().map(|result| result.expect("every item is reported")).collect()
+}
+
+#[test]
+fn memory_and_decoders_stay_within_their_limits() {
+    let lengths = [100, 40, 60, 20, 20, 20, 20, 80, 100, 500, 10, 10, 10, 10, 100];
+    let paths: Vec<PathBuf> = lengths.iter().map(|length| length.to_string().into()).collect();
+    for (decoders, engines) in [(1, 1), (3, 1), (3, 2)] {
+        let fake = Counted::default();
+        let engines = vec![&fake as &dyn Diarize; engines];
+        let limits = Limits { decoders, samples: 100 };
+        let results = results(&paths, &fake, &engines, limits, &Watch::default());
+        assert!(results.iter().all(Result::is_ok));
+        assert_eq!(fake.most.load(Ordering::SeqCst), 500, "the one that is longer than the limit goes alone");
+        assert!(fake.most_decoding.load(Ordering::SeqCst) <= decoders);
+        assert_eq!(fake.held.load(Ordering::SeqCst), 0);
+    }
+}
+
+#[test]
+fn waiting_recordings_are_bounded_in_number() {
+    let paths = vec![PathBuf::from("2"); 40];
+    let fake = Counted::default();
+    results(&paths, &fake, &[&fake], Limits { decoders: 2, samples: 1000 }, &Watch::default());
+    let most = fake.most.load(Ordering::SeqCst) / 2;
+    assert!(most <= 5, "{most} recordings in memory: 4 read ahead and 1 in the engine");
+}
+
+#[test]
+fn an_empty_batch_ends() {
+    let fake = Counted::default();
+    assert!(results(&[], &fake, &[&fake], Limits::new(2), &Watch::default()).is_empty());
+}
+
+/// An engine that works until it is cancelled, and asks for that itself.
+struct Endless<'a>(&'a Watch);
+
+impl Diarize for Endless<'_> {
+    fn diarize(
+        &self,
+        _: &Waveform,
+        _: &Settings,
+        monitor: &dyn Monitor,
+    ) -> Result<Diarization, PipelineError> {
+        self.0.stop.store(true, Ordering::SeqCst);
+        while !monitor.cancelled() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Err(PipelineError::Cancelled)
+    }
+}
+
+#[test]
+fn cancelling_ends_soon_and_accounts_for_every_recording() {
+    let paths = vec![PathBuf::from("100"); 30];
+    let watch = Watch::default();
+    let begin = Instant::now();
+    let results = results(&paths, &Counted::default(), &[&Endless(&watch)], Limits::new(2), &watch);
+    assert!(begin.elapsed() < Duration::from_secs(1));
+    assert!(results.iter().all(|result| matches!(result, Err(ItemError::Cancelled))));
+}
