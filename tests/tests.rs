@@ -4,8 +4,8 @@ mod support;
 
 mod architecture;
 mod audio;
-mod clustering;
 mod cli;
+mod clustering;
 mod models;
 mod parity;
 mod pipeline;
