@@ -13,13 +13,16 @@ use symphonia::core::codecs::audio::{AudioCodecId, AudioCodecParameters, AudioDe
 use symphonia::core::codecs::registry::CodecRegistry;
 use symphonia::core::errors::Error;
 use symphonia::core::formats::probe::Hint;
-use symphonia::core::formats::well_known::FORMAT_ID_ISOMP4;
+use symphonia::core::formats::well_known::{
+    FORMAT_ID_ADTS, FORMAT_ID_ISOMP4, FORMAT_ID_MP1, FORMAT_ID_MP2, FORMAT_ID_MP3,
+};
 use symphonia::core::formats::{FormatOptions, FormatReader, Track};
 use symphonia::core::io::MediaSourceStream;
 use symphonia::core::meta::{MetadataOptions, RawValue};
 use symphonia::core::packet::Packet;
 use symphonia::core::units::{Duration, TimeBase};
 
+use super::gaps::Gaps;
 use super::mix::Mixer;
 use super::opus::OpusDecoder;
 use super::resample::{Resampler, Samples};
@@ -61,6 +64,8 @@ pub fn decode_file(
 
     let mut chosen = Chosen::first(&*format)?;
     let mut run = Run::new(channels, chosen.facts(warnings));
+    let bare = format.format_info().format == FORMAT_ID_ADTS || chosen.is_bare_mpeg(&*format);
+    run.gaps = bare.then(|| Gaps::new(path));
     run.trim = Trim::for_track(path, &mut *format, &chosen);
     if chosen.others > 0 {
         run.warn(format!("the file has {} audio tracks; the first one is used", chosen.others + 1));
@@ -163,6 +168,12 @@ impl Chosen {
         matches!(self.params.codec, codec::CODEC_ID_MP1 | codec::CODEC_ID_MP2 | codec::CODEC_ID_MP3)
     }
 
+    /// Whether this is MPEG audio in no container.
+    fn is_bare_mpeg(&self, format: &dyn FormatReader) -> bool {
+        let id = format.format_info().format;
+        self.is_mpeg() && [FORMAT_ID_MP1, FORMAT_ID_MP2, FORMAT_ID_MP3].contains(&id)
+    }
+
     /// Whether the decoder itself drops the frames that a packet marks as padding.
     fn trims_itself(&self) -> bool {
         self.params.codec == codec::CODEC_ID_VORBIS
@@ -263,6 +274,8 @@ struct Run {
     out: Samples,
     facts: SourceFacts,
     trim: Trim,
+    /// Present for streams without time stamps.
+    gaps: Option<Gaps>,
     /// The present stretch of constant rate and channel count.
     stretch: Option<Stretch>,
     interleaved: Vec<f32>,
@@ -292,6 +305,7 @@ impl Run {
             out: Samples::default(),
             facts,
             trim: Trim::NONE,
+            gaps: None,
             stretch: None,
             interleaved: Vec::new(),
             mono: Vec::new(),
@@ -308,6 +322,7 @@ impl Run {
 
     /// Decodes one packet; a damaged one becomes silence of its duration.
     fn packet(&mut self, chosen: &mut Chosen, packet: &Packet) -> Result<(), AudioError> {
+        self.fill_gap(&packet.data)?;
         self.mono.clear();
         if let Err(error) = self.decode(chosen, packet)? {
             self.damaged += 1;
@@ -321,6 +336,17 @@ impl Run {
             stretch.deliver(&mut self.mono, &mut self.out)?;
         }
         Ok(())
+    }
+
+    /// Puts silence in the place of packets that the demultiplexer skipped before `data`.
+    fn fill_gap(&mut self, data: &[u8]) -> Result<(), AudioError> {
+        let skipped = self.gaps.as_mut().map_or(0, |gaps| gaps.skipped(data));
+        let Some(stretch) = self.stretch.as_mut().filter(|_| skipped > 0) else { return Ok(()) };
+        self.damaged += skipped;
+        let most = LONGEST_GAP * u64::from(stretch.rate);
+        self.mono.clear();
+        self.mono.resize(skipped.saturating_mul(stretch.packet as u64).min(most) as usize, 0.0);
+        stretch.deliver(&mut self.mono, &mut self.out)
     }
 
     /// Decodes `packet` into the mono buffer. The inner error is one of this packet only.

@@ -13,6 +13,7 @@
 //! May use no other module of this crate.
 
 mod decode;
+mod gaps;
 mod mix;
 mod mp4;
 mod opus;

@@ -26,20 +26,15 @@ static CODECS: [SupportedAudioCodec; 1] = [SupportedAudioCodec {
     info: CodecInfo { short_name: "opus", long_name: "Opus", profiles: &[] },
 }];
 
-/// Decodes mono, stereo and surround Opus packets.
+/// Decodes mono and stereo Opus packets.
 pub struct OpusDecoder {
     params: AudioCodecParameters,
-    streams: Streams,
+    inner: rusty_opus::OpusDecoder,
     head: Head,
     /// Frames still to drop at the start.
     skip: usize,
     pcm: Vec<f32>,
     buffer: AudioBuffer<f32>,
-}
-
-enum Streams {
-    One(Box<rusty_opus::OpusDecoder>),
-    Many(rusty_opus::multistream::OpusMSDecoder),
 }
 
 /// The parts of the identification header (RFC 7845, section 5.1) that matter for decoding.
@@ -59,15 +54,13 @@ impl Head {
         if data.len() < 19 || !data.starts_with(b"OpusHead") {
             return Ok(plain);
         }
-        let channels = usize::from(data[9]);
-        let pre_skip = usize::from(u16::from_le_bytes([data[10], data[11]]));
-        let gain = f32::from(i16::from_le_bytes([data[16], data[17]])) / 256.0;
-        let layout = rusty_opus::multistream::ChannelLayout::surround(channels, data[18].into())
-            .map_err(|_| Error::Unsupported("opus: unusual channel mapping"))?;
-        let expected = [&[layout.nb_streams as u8, layout.nb_coupled_streams as u8], &layout.mapping[..]];
-        if data[18] != 0 && !data[19..].starts_with(&expected.concat()) {
-            return Err(Error::Unsupported("opus: unusual channel mapping"));
-        }
+        // MP4 uses version 0 and the other byte order.
+        let word = |at: usize| match data[8] {
+            0 => u16::from_be_bytes([data[at], data[at + 1]]),
+            _ => u16::from_le_bytes([data[at], data[at + 1]]),
+        };
+        let (channels, pre_skip) = (usize::from(data[9]), usize::from(word(10)));
+        let gain = f32::from(word(16).cast_signed()) / 256.0;
         Ok(Self { channels, pre_skip, gain: 10f32.powf(gain / 20.0) })
     }
 }
@@ -79,10 +72,7 @@ impl OpusDecoder {
         if packet.is_empty() {
             return Err(Error::DecodeError("opus: empty packet"));
         }
-        let decoded = match &mut self.streams {
-            Streams::One(one) => one.decode(packet, LONGEST, &mut self.pcm),
-            Streams::Many(many) => many.decode(packet, LONGEST, &mut self.pcm),
-        };
+        let decoded = self.inner.decode(packet, LONGEST, &mut self.pcm);
         let frames = decoded.map_err(|_| Error::DecodeError("opus: damaged packet"))?;
         let channels = self.head.channels;
         let pcm = &mut self.pcm[..frames * channels];
@@ -99,8 +89,8 @@ impl OpusDecoder {
 
 impl AudioDecoder for OpusDecoder {
     fn reset(&mut self) {
-        if let Ok(streams) = streams(self.head.channels) {
-            self.streams = streams;
+        if let Ok(fresh) = decoder(self.head.channels) {
+            self.inner = fresh;
         }
     }
 
@@ -135,7 +125,7 @@ impl RegisterableAudioDecoder for OpusDecoder {
         let channels = Channels::Discrete(head.channels as u16);
         Ok(Box::new(Self {
             params: params.clone(),
-            streams: streams(head.channels)?,
+            inner: decoder(head.channels)?,
             skip: head.pre_skip,
             pcm: vec![0.0; LONGEST * head.channels],
             buffer: AudioBuffer::new(AudioSpec::new(RATE, channels), LONGEST),
@@ -148,12 +138,10 @@ impl RegisterableAudioDecoder for OpusDecoder {
     }
 }
 
-fn streams(channels: usize) -> Result<Streams> {
-    let refused = |_| Error::Unsupported("opus: unusual channel count");
-    if channels <= 2 {
-        let one = rusty_opus::OpusDecoder::new(RATE as i32, channels).map_err(refused)?;
-        return Ok(Streams::One(Box::new(one)));
+fn decoder(channels: usize) -> Result<rusty_opus::OpusDecoder> {
+    if channels > 2 {
+        return Err(Error::Unsupported("Opus with more than two channels"));
     }
-    let many = rusty_opus::multistream::OpusMSDecoder::new(RATE as i32, channels, 1).map_err(refused)?;
-    Ok(Streams::Many(many))
+    rusty_opus::OpusDecoder::new(RATE as i32, channels)
+        .map_err(|_| Error::Unsupported("Opus without channels"))
 }

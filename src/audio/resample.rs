@@ -131,13 +131,16 @@ impl Sinc {
             AudioError::Unsupported(format!("cannot convert a sample rate of {rate} Hz: {e}"))
         })?;
 
-        // The filter delays by half its length, in input frames. Leading zeros raise that to a multiple of
-        // `period`, which is a whole number of output samples and can be dropped without a rest.
-        let delay = taps / 2;
-        let padded = delay.next_multiple_of(period as usize);
-        let skip = padded / period as usize * phases as usize;
+        // Counted in phases, output k lies at input position (k + 1) × period + 1 − (taps / 2) × phases: rubato
+        // steps before it reads and its filter table is shifted by one phase. Leading zeros are chosen so that
+        // the true start falls on an output sample and the samples before it can be dropped without a rest.
+        let shift = usize::from(interpolation == SincInterpolationType::Nearest);
+        let (phases, period) = (phases as usize, period as usize);
+        let start_at = |zeros: usize| (taps / 2 + zeros) * phases - shift;
+        let zeros = (0..period).find(|&zeros| start_at(zeros).is_multiple_of(period)).unwrap_or(0);
+        let skip = start_at(zeros) / period - 1;
         let output = vec![0.0; inner.output_frames_max()];
-        Ok(Self { inner, input: vec![0.0; padded - delay], output, skip, frames_out: 0 })
+        Ok(Self { inner, input: vec![0.0; zeros], output, skip, frames_out: 0 })
     }
 
     /// Feeds `mono`, appending output until `wanted` samples have been delivered in total.
