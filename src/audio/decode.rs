@@ -26,7 +26,7 @@ use super::gaps::Gaps;
 use super::mix::Mixer;
 use super::opus::OpusDecoder;
 use super::resample::{Resampler, Samples};
-use super::source::{self, Opened};
+use super::source::{self, Opened, Source};
 use super::{AudioError, Channels, MAX_CHANNELS, SourceFacts, Waveform, mp4, riff};
 
 /// Packets between two calls of the progress function.
@@ -40,6 +40,13 @@ const LONGEST_GAP: u64 = 10;
 
 /// Demultiplexer errors in a row after which the rest of a file is given up.
 const MOST_ERRORS: u32 = 16;
+
+/// How far time stamps may run ahead of the decoded sound before silence fills the gap, in seconds; beyond the
+/// longest, the time stamps are not believed.
+const JUMP: std::ops::Range<f64> = 0.1..60.0;
+
+/// The first bytes of Matroska and WebM files.
+const MATROSKA: [u8; 4] = [0x1A, 0x45, 0xDF, 0xA3];
 
 /// Symphonia's decoders and Opus.
 static CODECS: LazyLock<CodecRegistry> = LazyLock::new(|| {
@@ -55,12 +62,19 @@ pub fn decode_file(
     channels: Channels,
     progress: &mut dyn FnMut(f32) -> ControlFlow<()>,
 ) -> Result<Waveform, AudioError> {
-    let Opened { source, position, head, warnings, sound_header } = source::open(path)?;
+    let Opened { source, mut position, head, warnings, sound_header } = source::open(path)?;
     let total = source.total().max(1);
-    let stream = MediaSourceStream::new(Box::new(source), Default::default());
-    let mut format = symphonia::default::get_probe()
-        .probe(&Hint::new(), stream, FormatOptions::default(), MetadataOptions::default())
-        .map_err(|e| refusal(e, &head))?;
+    let mut format = match demultiplex(source) {
+        // A Matroska file that was cut short is refused for its length, but can be read as a stream.
+        Err(_) if head.starts_with(&MATROSKA) => {
+            let mut again = source::open(path)?;
+            again.source.seekable = false;
+            position = again.position;
+            demultiplex(again.source)
+        }
+        result => result,
+    }
+    .map_err(|e| refusal(e, &head))?;
 
     let mut chosen = Chosen::first(&*format)?;
     let mut run = Run::new(channels, chosen.facts(warnings));
@@ -89,7 +103,10 @@ pub fn decode_file(
             }
             Ok(None) => break,
             // A new stream begins within the file, as in joined Ogg files.
-            Err(Error::ResetRequired) => chosen = Chosen::first(&*format)?,
+            Err(Error::ResetRequired) => {
+                chosen = Chosen::first(&*format)?;
+                run.clock = None;
+            }
             Err(error) => {
                 errors += 1;
                 if matches!(error, Error::IoError(_)) || errors > MOST_ERRORS {
@@ -102,6 +119,12 @@ pub fn decode_file(
     }
     let _ = progress(1.0);
     run.finish(sound_header || clean_end)
+}
+
+fn demultiplex(source: Source) -> Result<Box<dyn FormatReader>, Error> {
+    let stream = MediaSourceStream::new(Box::new(source), Default::default());
+    let probe = symphonia::default::get_probe();
+    probe.probe(&Hint::new(), stream, FormatOptions::default(), MetadataOptions::default())
 }
 
 /// The audio track that is decoded.
@@ -276,12 +299,15 @@ struct Run {
     trim: Trim,
     /// Present for streams without time stamps.
     gaps: Option<Gaps>,
+    /// Time stamp of the first packet and the duration decoded since, both in seconds.
+    clock: Option<(f64, f64)>,
     /// The present stretch of constant rate and channel count.
     stretch: Option<Stretch>,
     interleaved: Vec<f32>,
     mono: Vec<f32>,
     good: u64,
     damaged: u64,
+    jumps: u64,
     changes: u64,
     last_error: String,
 }
@@ -306,6 +332,8 @@ impl Run {
             facts,
             trim: Trim::NONE,
             gaps: None,
+            clock: None,
+            jumps: 0,
             stretch: None,
             interleaved: Vec::new(),
             mono: Vec::new(),
@@ -323,6 +351,7 @@ impl Run {
     /// Decodes one packet; a damaged one becomes silence of its duration.
     fn packet(&mut self, chosen: &mut Chosen, packet: &Packet) -> Result<(), AudioError> {
         self.fill_gap(&packet.data)?;
+        self.fill_jump(chosen, packet)?;
         self.mono.clear();
         if let Err(error) = self.decode(chosen, packet)? {
             self.damaged += 1;
@@ -332,10 +361,25 @@ impl Run {
             let plausible = (1..=LONGEST_GAP * u64::from(stretch.rate)).contains(&stated);
             self.mono.resize(if plausible { stated as usize } else { stretch.packet }, 0.0);
         }
-        if let Some(stretch) = &mut self.stretch {
-            stretch.deliver(&mut self.mono, &mut self.out)?;
+        let Some(stretch) = &mut self.stretch else { return Ok(()) };
+        if let Some((_, decoded)) = &mut self.clock {
+            *decoded += self.mono.len() as f64 / f64::from(stretch.rate);
         }
-        Ok(())
+        stretch.deliver(&mut self.mono, &mut self.out)
+    }
+
+    /// Puts silence where the time stamps run ahead, as after a lost Ogg page or a pause.
+    fn fill_jump(&mut self, chosen: &Chosen, packet: &Packet) -> Result<(), AudioError> {
+        let Some(base) = chosen.time_base else { return Ok(()) };
+        let now = packet.pts.get() as f64 * f64::from(base.numer.get()) / f64::from(base.denom.get());
+        let (first, decoded) = self.clock.get_or_insert((now, 0.0));
+        let ahead = now - *first - *decoded;
+        let Some(stretch) = self.stretch.as_mut().filter(|_| JUMP.contains(&ahead)) else { return Ok(()) };
+        self.jumps += 1;
+        *decoded += ahead;
+        self.mono.clear();
+        self.mono.resize((ahead * f64::from(stretch.rate)).round() as usize, 0.0);
+        stretch.deliver(&mut self.mono, &mut self.out)
     }
 
     /// Puts silence in the place of packets that the demultiplexer skipped before `data`.
@@ -431,6 +475,9 @@ impl Run {
         if self.damaged > 0 {
             let (bad, all) = (self.damaged, self.damaged + self.good);
             self.warn(format!("{bad} of {all} packets were damaged and became silence"));
+        }
+        if self.jumps > 0 {
+            self.warn(format!("{} stretches were missing and became silence", self.jumps));
         }
         if self.changes > 0 {
             self.warn(format!(

@@ -34,6 +34,8 @@ pub struct Source {
     len: u64,
     at: u64,
     position: Arc<AtomicU64>,
+    /// Whether the demultiplexer may know the length and jump.
+    pub seekable: bool,
 }
 
 /// Opens `path` for decoding.
@@ -59,7 +61,7 @@ pub fn open(path: &Path) -> Result<Opened, AudioError> {
         repaired.unwrap_or(riff::Riff { header: Vec::new(), start: 0, len, warnings: Vec::new() });
     file.seek(SeekFrom::Start(start))?;
     let position = Arc::new(AtomicU64::new(0));
-    let source = Source { header, file, start, len, at: 0, position: position.clone() };
+    let source = Source { header, file, start, len, at: 0, position: position.clone(), seekable: true };
     Ok(Opened { source, position, head, warnings, sound_header })
 }
 
@@ -105,11 +107,11 @@ impl Seek for Source {
 
 impl MediaSource for Source {
     fn is_seekable(&self) -> bool {
-        true
+        self.seekable
     }
 
     fn byte_len(&self) -> Option<u64> {
-        Some(self.total())
+        self.seekable.then(|| self.total())
     }
 }
 
