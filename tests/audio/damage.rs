@@ -70,7 +70,7 @@ fn flipped_and_cut_files_never_break_the_program() {
     for encoded in &formats {
         let bytes = std::fs::read(&encoded.path).unwrap();
         let path = encoded.path.with_file_name("broken");
-        for round in 0..30 {
+        for round in 0..18 {
             let mut broken = bytes.clone();
             if round % 3 == 0 {
                 broken.truncate(random(bytes.len()));
@@ -93,14 +93,14 @@ fn flipped_and_cut_files_never_break_the_program() {
 
 #[test]
 fn a_file_cut_short_gives_what_is_there() {
-    let Some(formats) = formats(5.0) else { return };
+    let Some(formats) = formats(4.0) else { return };
     for encoded in &formats {
         let bytes = std::fs::read(&encoded.path).unwrap();
         let path = encoded.path.with_file_name("cut");
         std::fs::write(&path, &bytes[..bytes.len() * 6 / 10]).unwrap();
         let name = encoded.path.file_name().unwrap().to_string_lossy().to_string();
         match mix(&path) {
-            Ok(w) => assert!((1.5..4.0).contains(&w.duration()), "{name}: {} s", w.duration()),
+            Ok(w) => assert!((1.0..3.5).contains(&w.duration()), "{name}: {} s", w.duration()),
             // These keep their index at the end, so nothing can be found once it is cut off.
             Err(e) if name == "a.m4a" => assert!(e.to_string().contains("moov"), "{e}"),
             Err(e) => assert!(name == "a.caf" && e.to_string().contains("damaged"), "{name}: {e}"),
