@@ -1,0 +1,69 @@
+//! Interleaved channels become one: the mean of all or a chosen one, with broken samples repaired.
+//!
+//! Depends on the types of the parent module only.
+
+use super::{AudioError, Channels};
+
+/// Samples beyond this magnitude are taken for damage (full scale is 1, so this is 18 dB above it).
+const LOUDEST: f32 = 8.0;
+
+/// Down-mixes blocks of samples and counts what it had to repair.
+pub struct Mixer {
+    channels: Channels,
+    non_finite: u64,
+    too_loud: u64,
+}
+
+impl Mixer {
+    /// A mixer that follows `channels`.
+    pub fn new(channels: Channels) -> Self {
+        Self { channels, non_finite: 0, too_loud: 0 }
+    }
+
+    /// Appends the mono form of `interleaved` (frames of `count` samples) to `mono`.
+    ///
+    /// # Errors
+    /// [`AudioError::NoSuchChannel`] if the chosen channel does not exist.
+    pub fn mix(&mut self, interleaved: &[f32], count: usize, mono: &mut Vec<f32>) -> Result<(), AudioError> {
+        match self.channels {
+            Channels::One(asked) if usize::from(asked) >= count => {
+                return Err(AudioError::NoSuchChannel { asked, have: count });
+            }
+            Channels::One(asked) => {
+                let chosen = interleaved.iter().skip(asked.into()).step_by(count);
+                mono.extend(chosen.map(|&x| self.repair(x)));
+            }
+            Channels::Mix if count == 1 => mono.extend(interleaved.iter().map(|&x| self.repair(x))),
+            // The f64 sum makes the mean of equal channels equal to each of them, for any channel count.
+            Channels::Mix => mono.extend(interleaved.chunks_exact(count).map(|frame| {
+                let sum: f64 = frame.iter().map(|&x| f64::from(self.repair(x))).sum();
+                (sum / count as f64) as f32
+            })),
+        }
+        Ok(())
+    }
+
+    /// What had to be repaired, in plain words.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        if self.non_finite > 0 {
+            out.push(format!("{} samples were not numbers and were set to zero", self.non_finite));
+        }
+        if self.too_loud > 0 {
+            out.push(format!("{} samples were far above full scale and were limited", self.too_loud));
+        }
+        out
+    }
+
+    fn repair(&mut self, x: f32) -> f32 {
+        if x.abs() <= LOUDEST {
+            x
+        } else if x.is_finite() {
+            self.too_loud += 1;
+            x.clamp(-LOUDEST, LOUDEST)
+        } else {
+            self.non_finite += 1;
+            0.0
+        }
+    }
+}
