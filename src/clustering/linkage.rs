@@ -1,8 +1,8 @@
 //! Centroid linkage on Euclidean distance (C8), by the generic algorithm of Müllner, "Modern hierarchical,
 //! agglomerative clustering algorithms" (arXiv:1109.2378), figure 3. Depends on `math`.
 //!
-//! The algorithm asks a [`Store`] for distances. [`Matrix`] keeps all of them, as SciPy does, and reproduces its
-//! merges including ties. Beyond [`MAX_MATRIX_POINTS`] points [`Centroids`] keeps only the centroids and computes
+//! The algorithm asks a `Store` for distances. `Matrix` keeps all of them, as SciPy does, and reproduces its
+//! merges including ties. Beyond [`MAX_MATRIX_POINTS`] points `Centroids` keeps only the centroids and computes
 //! distances when they are asked for: the same tree up to rounding, slower, with memory linear in the points.
 
 use pulp::Arch;
