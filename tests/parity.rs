@@ -317,3 +317,23 @@ fn known_porting_mistakes_are_noticed() {
     }
     assert!(halves >= 10, "{halves} exact halves");
 }
+
+/// The promise on the number of speakers, on real recordings: kept wherever the speech allows it.
+#[test]
+fn asked_numbers_of_speakers_come_out() {
+    let Some(fixtures) = fixtures() else { return };
+    let plda = community_plda(&fixtures);
+    for name in ["01_dialogue", "02_pyannote_sample", "04_three_speaker"] {
+        let capture = Capture::community(&fixtures, name);
+        let Capture { windows, activity, embeddings, .. } = &capture;
+        for num in 1..=5 {
+            let bounds = SpeakerBounds { num: Some(num), ..SpeakerBounds::default() };
+            let options = SegmentOptions::default();
+            let found =
+                turns(windows, activity, embeddings, &plda, &Params::default(), &bounds, &options).unwrap();
+            println!("{name}: {num} asked, {} found, {:?}", found.embeddings.len(), found.warnings);
+            assert!(found.embeddings.len() <= num);
+            assert_eq!(found.embeddings.len() < num, !found.warnings.is_empty());
+        }
+    }
+}

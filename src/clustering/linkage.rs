@@ -1,8 +1,8 @@
 //! Centroid linkage on Euclidean distance (C8), by the generic algorithm of Müllner, "Modern hierarchical,
 //! agglomerative clustering algorithms" (arXiv:1109.2378), figure 3. Depends on `math`.
 //!
-//! The algorithm asks a [`Store`] for distances. [`Matrix`] keeps all of them, as SciPy does, and reproduces its
-//! merges including ties. Beyond [`MAX_MATRIX_POINTS`] points [`Centroids`] keeps only the centroids and computes
+//! The algorithm asks a `Store` for distances. `Matrix` keeps all of them, as SciPy does, and reproduces its
+//! merges including ties. Beyond [`MAX_MATRIX_POINTS`] points `Centroids` keeps only the centroids and computes
 //! distances when they are asked for: the same tree up to rounding, slower, with memory linear in the points.
 
 use pulp::Arch;
@@ -11,9 +11,10 @@ use rayon::prelude::*;
 use super::heap::Heap;
 use crate::math::{Rows, vector};
 
-/// Most points for which all distances are kept: n(n-1)/2 f64, 576 MB here. A recording with dense speech brings
-/// about 4,700 points an hour.
-pub const MAX_MATRIX_POINTS: usize = 12_000;
+/// Most points for which all distances are kept: n(n-1)/2 f64, 256 MB here. A recording with dense speech brings
+/// about 4,700 points an hour. Both ways take time that grows with the square of the points, and at this size the
+/// one in linear memory is about a third slower.
+pub const MAX_MATRIX_POINTS: usize = 8_000;
 
 /// Points that one parallel task compares at least.
 const TASK: usize = 1_024;
