@@ -143,7 +143,6 @@ fn silence(path: &str, seconds: u32) {
 }
 
 #[test]
-#[ignore = "needs the decoder"]
 fn text_posing_as_audio_does_not_stop_the_others() {
     let root = folder(&[("b.wav", "this is no audio")]);
     silence(&at(&root, "a.wav"), 1);
@@ -156,7 +155,6 @@ fn text_posing_as_audio_does_not_stop_the_others() {
 
 #[cfg(unix)]
 #[test]
-#[ignore = "needs the decoder"]
 fn a_signal_stops_soon_and_leaves_no_partial_file() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let root = folder(&[]);
