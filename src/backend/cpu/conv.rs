@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use rayon::prelude::*;
 
 use super::gemm::{Output, gemm};
+use super::simd::vectorised;
 use super::winograd::Winograd;
 use crate::models::embedding::{Conv, ConvShape};
 
@@ -146,7 +147,7 @@ impl CpuConv {
                 gemm(values, Output::Replace, filters, columns, channels);
             });
             let (y, x) = (first / width, first % width);
-            pulp::Arch::new().dispatch(|| epilogue.apply(values, &self.bias, y, x));
+            vectorised!(epilogue.apply(values, &self.bias, y, x));
         });
     }
 

@@ -2,6 +2,7 @@
 
 use super::activation::{sigmoid, tanh};
 use super::gemm::{Output, gemm, transposed};
+use super::simd::vectorised;
 use crate::models::segmentation::{GATES, HIDDEN, LstmDirection};
 
 /// Rows of the gates.
@@ -40,7 +41,6 @@ impl Direction {
         let (mut hidden, mut cell) = (vec![0.0; windows * HIDDEN], vec![0.0; windows * HIDDEN]);
         let mut out = vec![0.0; steps * windows * HIDDEN];
         let mut gates = vec![0.0; PROJECTED_STEPS * windows * ROWS];
-        let arch = pulp::Arch::new();
         let blocks = steps.div_ceil(PROJECTED_STEPS);
         for block in 0..blocks {
             let block = if reverse { blocks - 1 - block } else { block };
@@ -58,7 +58,7 @@ impl Direction {
                 let step = if reverse { count - 1 - step } else { step };
                 let gates = &mut gates[step * windows * ROWS..][..windows * ROWS];
                 gemm(gates, Output::Add, &self.hidden, &hidden, ROWS);
-                arch.dispatch(|| update(gates, &mut cell, &mut hidden));
+                vectorised!(update(gates, &mut cell, &mut hidden));
                 out[(first + step) * windows * HIDDEN..][..windows * HIDDEN].copy_from_slice(&hidden);
             }
         }

@@ -6,6 +6,7 @@ mod conv;
 mod gemm;
 mod lstm;
 mod segmentation;
+mod simd;
 mod sincnet;
 mod trunk;
 mod winograd;

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::conv::with_scratch;
 use super::gemm::{Output, gemm, transposed};
+use super::simd::vectorised;
 use crate::models::segmentation::{
     CONV_CHANNELS, CONV_TAPS, Linear, Norm, POOL, SINC_FILTERS, SINC_STRIDE, SINC_TAPS, SegmentationWeights,
 };
@@ -102,13 +103,12 @@ impl SincNet {
         let scale = f64::from(self.wave_norm.scale[0]) / (variance + NORM_EPSILON).sqrt();
         let shift = f64::from(self.wave_norm.shift[0]) - mean * scale;
         let shifts: Vec<f32> = self.sums.iter().map(|&s| (f64::from(s) * shift) as f32).collect();
-        let arch = pulp::Arch::new();
-        let mut x = arch.dispatch(|| abs_max_pool(filtered, scale as f32, &shifts));
+        let mut x = vectorised!(abs_max_pool(filtered, scale as f32, &shifts));
         normalise(&mut x, &self.norms[0]);
         observe("sinc", &[x.len() / SINC_FILTERS, SINC_FILTERS], &x);
         for (index, (conv, norm)) in self.convs.iter().zip(&self.norms[1..]).enumerate() {
             let y = conv.run(&x);
-            x = arch.dispatch(|| max_pool(&y));
+            x = vectorised!(max_pool(&y));
             normalise(&mut x, norm);
             observe(&format!("conv{}", index + 1), &[x.len() / CONV_CHANNELS, CONV_CHANNELS], &x);
         }
@@ -156,19 +156,15 @@ fn max_pool(values: &[f32]) -> Vec<f32> {
 fn normalise(x: &mut [f32], norm: &Norm) {
     let channels = norm.scale.len();
     let frames = (x.len() / channels) as f64;
-    let arch = pulp::Arch::new();
-    let mean: Vec<f32> = arch
-        .dispatch(|| column_sums(x, channels, |v, _| v, &[]))
-        .iter()
-        .map(|s| (s / frames) as f32)
-        .collect();
-    let squares = arch.dispatch(|| column_sums(x, channels, |v, m| (v - m) * (v - m), &mean));
+    let mean: Vec<f32> =
+        vectorised!(column_sums(x, channels, |v, _| v, &[])).iter().map(|s| (s / frames) as f32).collect();
+    let squares = vectorised!(column_sums(x, channels, |v, m| (v - m) * (v - m), &mean));
     let scale: Vec<f32> = squares
         .iter()
         .zip(&norm.scale)
         .map(|(s, &g)| (f64::from(g) / (s / frames + NORM_EPSILON).sqrt()) as f32)
         .collect();
-    arch.dispatch(|| {
+    vectorised!({
         for row in x.chunks_exact_mut(channels) {
             for (((v, m), s), b) in row.iter_mut().zip(&mean).zip(&scale).zip(&norm.shift) {
                 let y = (*v - m) * s + b;

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::conv::{CpuConv, Epilogue, Map};
 use super::gemm::{Output, gemm, transposed};
+use super::simd::vectorised;
 use crate::backend::Observer;
 use crate::models::embedding::{
     EMBEDDING_DIM, EmbeddingWeights, MELS, TRUNK_CHANNELS, TRUNK_DIM, TRUNK_ROWS,
@@ -112,7 +113,7 @@ pub(super) fn pool(frames: &[f32], mask: &[u8]) -> Vec<f32> {
         .map(|(_, frame)| frame)
         .collect();
     let mut out = vec![0.0; 2 * TRUNK_DIM];
-    pulp::Arch::new().dispatch(|| statistics(&chosen, &mut out));
+    vectorised!(statistics(&chosen, &mut out));
     out
 }
 

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::conv::{Epilogue, Map, with_scratch};
 use super::gemm::{Output, gemm};
+use super::simd::vectorised;
 
 /// Output pixels of a tile along one axis.
 const TILE: usize = 4;
@@ -18,7 +19,59 @@ const LANES: usize = 8;
 /// Floats that the transformed tiles of one task should take: half a megabyte, the size of a private cache.
 const TASK_FLOATS: usize = 128 * 1024;
 
-type Lane = [f32; LANES];
+/// Floats between the matrices of two points beyond their size: keeps them apart in the sets of a cache.
+const POINT_GAP: usize = 16;
+
+/// One channel group of one pixel; arithmetic by element.
+#[derive(Clone, Copy)]
+struct Lane([f32; LANES]);
+
+impl Lane {
+    const ZERO: Self = Self([0.0; LANES]);
+
+    #[inline(always)]
+    fn load(values: &[f32], at: usize) -> Self {
+        let mut lane = Self::ZERO;
+        lane.0.copy_from_slice(&values[at..at + LANES]);
+        lane
+    }
+
+    #[inline(always)]
+    fn store(self, values: &mut [f32], at: usize) {
+        values[at..at + LANES].copy_from_slice(&self.0);
+    }
+}
+
+macro_rules! by_element {
+    ($trait:ident, $method:ident, $op:tt) => {
+        impl std::ops::$trait for Lane {
+            type Output = Self;
+
+            #[inline(always)]
+            fn $method(mut self, other: Self) -> Self {
+                for l in 0..LANES {
+                    self.0[l] = self.0[l] $op other.0[l];
+                }
+                self
+            }
+        }
+    };
+}
+
+by_element!(Add, add, +);
+by_element!(Sub, sub, -);
+
+impl std::ops::Mul<Lane> for f32 {
+    type Output = Lane;
+
+    #[inline(always)]
+    fn mul(self, mut lane: Lane) -> Lane {
+        for l in 0..LANES {
+            lane.0[l] *= self;
+        }
+        lane
+    }
+}
 
 /// The transformed filters of one convolution.
 pub(super) struct Winograd {
@@ -40,36 +93,18 @@ const FILTER: [[f64; 3]; PATCH] = [
 
 /// `B^T d` along one axis.
 #[inline(always)]
-fn transform_input(d: [Lane; PATCH]) -> [Lane; PATCH] {
-    let mut out = [[0.0; LANES]; PATCH];
-    for l in 0..LANES {
-        let [d0, d1, d2, d3, d4, d5] = d.map(|v| v[l]);
-        let (even, odd) = (d4 - 4.0 * d2, d3 - 4.0 * d1);
-        let (even2, odd2) = (d4 - d2, 2.0 * (d3 - d1));
-        out[0][l] = 4.0 * d0 - 5.0 * d2 + d4;
-        out[1][l] = even + odd;
-        out[2][l] = even - odd;
-        out[3][l] = even2 + odd2;
-        out[4][l] = even2 - odd2;
-        out[5][l] = 4.0 * d1 - 5.0 * d3 + d5;
-    }
-    out
+fn transform_input([d0, d1, d2, d3, d4, d5]: [Lane; PATCH]) -> [Lane; PATCH] {
+    let (even, odd) = (d4 - 4.0 * d2, d3 - 4.0 * d1);
+    let (even2, odd2) = (d4 - d2, 2.0 * (d3 - d1));
+    [4.0 * d0 - 5.0 * d2 + d4, even + odd, even - odd, even2 + odd2, even2 - odd2, 4.0 * d1 - 5.0 * d3 + d5]
 }
 
 /// `A^T m` along one axis.
 #[inline(always)]
-fn transform_output(m: [Lane; PATCH]) -> [Lane; TILE] {
-    let mut out = [[0.0; LANES]; TILE];
-    for l in 0..LANES {
-        let [m0, m1, m2, m3, m4, m5] = m.map(|v| v[l]);
-        let (sum1, diff1) = (m1 + m2, m1 - m2);
-        let (sum2, diff2) = (m3 + m4, m3 - m4);
-        out[0][l] = m0 + sum1 + sum2;
-        out[1][l] = diff1 + 2.0 * diff2;
-        out[2][l] = sum1 + 4.0 * sum2;
-        out[3][l] = diff1 + 8.0 * diff2 + m5;
-    }
-    out
+fn transform_output([m0, m1, m2, m3, m4, m5]: [Lane; PATCH]) -> [Lane; TILE] {
+    let (sum1, diff1) = (m1 + m2, m1 - m2);
+    let (sum2, diff2) = (m3 + m4, m3 - m4);
+    [m0 + sum1 + sum2, diff1 + 2.0 * diff2, sum1 + 4.0 * sum2, diff1 + 8.0 * diff2 + m5]
 }
 
 /// Consecutive tiles of one row of tiles, with the output pixels that they make.
@@ -120,34 +155,33 @@ impl Winograd {
 
     fn run_task(&self, x: &Map, mut task: Task<'_>, bias: &[f32], epilogue: Epilogue<'_>) {
         let (inputs, outputs) = (self.input * task.tiles, self.output * task.tiles);
-        with_scratch(POINTS * (inputs + outputs) + PATCH * PATCH * self.input, |scratch| {
-            let (transformed, rest) = scratch.split_at_mut(POINTS * inputs);
-            let (products, patch) = rest.split_at_mut(POINTS * outputs);
-            let arch = pulp::Arch::new();
-            arch.dispatch(|| self.gather(x, &task, transformed, patch));
+        let size = POINTS * (inputs + outputs + 2 * POINT_GAP) + PATCH * PATCH * self.input;
+        with_scratch(size, |scratch| {
+            let (transformed, rest) = scratch.split_at_mut(POINTS * (inputs + POINT_GAP));
+            let (products, patch) = rest.split_at_mut(POINTS * (outputs + POINT_GAP));
+            vectorised!(self.gather(x, &task, transformed, patch));
             for point in 0..POINTS {
                 gemm(
-                    &mut products[point * outputs..][..outputs],
+                    &mut products[point * (outputs + POINT_GAP)..][..outputs],
                     Output::Replace,
                     &self.filters[point * self.input * self.output..][..self.input * self.output],
-                    &transformed[point * inputs..][..inputs],
+                    &transformed[point * (inputs + POINT_GAP)..][..inputs],
                     self.output,
                 );
             }
-            arch.dispatch(|| self.scatter(products, &mut task));
+            vectorised!(self.scatter(products, &mut task));
             let (y, x) = (task.tile_row * TILE, task.first_tile * TILE);
-            arch.dispatch(|| {
-                for (dy, row) in task.rows.iter_mut().enumerate() {
-                    epilogue.apply(row, bias, y + dy, x);
-                }
+            vectorised!(for (dy, row) in task.rows.iter_mut().enumerate() {
+                epilogue.apply(row, bias, y + dy, x);
             });
         });
     }
 
-    /// Transforms the input of every tile: `transformed` becomes `[POINTS, tiles, input]`.
+    /// Transforms the input of every tile: `transformed` becomes `[POINTS, tiles, input]` with gaps between points.
     #[inline(always)]
     fn gather(&self, x: &Map, task: &Task<'_>, transformed: &mut [f32], patch: &mut [f32]) {
         let (c, tiles) = (self.input, task.tiles);
+        let stride = tiles * c + POINT_GAP;
         // Row and column of the patch's corner, plus the one pixel of padding.
         let top = task.tile_row * TILE;
         for tile in 0..tiles {
@@ -165,15 +199,14 @@ impl Winograd {
             };
             let rows: [&[f32]; PATCH] = std::array::from_fn(row);
             for channel in (0..c).step_by(LANES) {
-                let mut columns = [[[0.0; LANES]; PATCH]; PATCH];
+                let mut columns = [[Lane::ZERO; PATCH]; PATCH];
                 for (out, row) in columns.iter_mut().zip(rows) {
-                    *out = transform_input(std::array::from_fn(|i| lane(row, i * c + channel)));
+                    *out = transform_input(std::array::from_fn(|i| Lane::load(row, i * c + channel)));
                 }
                 for v in 0..PATCH {
                     let line = transform_input(std::array::from_fn(|r| columns[r][v]));
-                    for (u, values) in line.iter().enumerate() {
-                        let at = ((u * PATCH + v) * tiles + tile) * c + channel;
-                        transformed[at..at + LANES].copy_from_slice(values);
+                    for (u, lane) in line.into_iter().enumerate() {
+                        lane.store(transformed, (u * PATCH + v) * stride + tile * c + channel);
                     }
                 }
             }
@@ -184,36 +217,30 @@ impl Winograd {
     #[inline(always)]
     fn scatter(&self, products: &[f32], task: &mut Task<'_>) {
         let (c, tiles) = (self.output, task.tiles);
+        let stride = tiles * c + POINT_GAP;
         for tile in 0..tiles {
             for channel in (0..c).step_by(LANES) {
-                let mut columns = [[[0.0; LANES]; PATCH]; TILE];
+                let mut columns = [[Lane::ZERO; PATCH]; TILE];
                 for v in 0..PATCH {
                     let line = transform_output(std::array::from_fn(|u| {
-                        lane(products, ((u * PATCH + v) * tiles + tile) * c + channel)
+                        Lane::load(products, (u * PATCH + v) * stride + tile * c + channel)
                     }));
-                    for (dy, values) in line.into_iter().enumerate() {
-                        columns[dy][v] = values;
+                    for (dy, lane) in line.into_iter().enumerate() {
+                        columns[dy][v] = lane;
                     }
                 }
                 for (row, column) in task.rows.iter_mut().zip(columns) {
                     let pixels = row.len() / c;
-                    for (dx, values) in transform_output(column).iter().enumerate() {
+                    for (dx, lane) in transform_output(column).into_iter().enumerate() {
                         let x = tile * TILE + dx;
                         if x < pixels {
-                            row[x * c + channel..][..LANES].copy_from_slice(values);
+                            lane.store(row, x * c + channel);
                         }
                     }
                 }
             }
         }
     }
-}
-
-#[inline(always)]
-fn lane(values: &[f32], at: usize) -> Lane {
-    let mut lane = [0.0; LANES];
-    lane.copy_from_slice(&values[at..at + LANES]);
-    lane
 }
 
 /// Copies the patch whose corner is one pixel above and left of `(top, left)`, with zeros outside the map.
