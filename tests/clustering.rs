@@ -146,26 +146,6 @@ fn linkage_does_not_depend_on_the_threads() {
     assert_eq!(with(1), with(4));
 }
 
-/// Time of both ways of linkage; print it with `--ignored --nocapture`.
-#[test]
-#[ignore = "takes a while"]
-fn linkage_times() {
-    for (n, spread) in [(4_000, 0.5), (4_000, 0.9), (8_000, 0.5)] {
-        let points = voices(8, n, 256, 100, spread);
-        for (name, linkage) in
-            [("matrix", linkage_in_matrix as fn(&Rows) -> _), ("linear", linkage_in_linear_memory)]
-        {
-            let start = std::time::Instant::now();
-            let labels = ahc::flat_labels(&linkage(&points), n, 0.6);
-            let clusters = labels.iter().max().unwrap() + 1;
-            println!(
-                "{n} points, spread {spread}: {clusters} clusters, {name} {:.1} s",
-                start.elapsed().as_secs_f64()
-            );
-        }
-    }
-}
-
 #[test]
 fn duplicates_do_not_break_the_linkage() {
     let points = Rows::new([1.0, 0.0].repeat(50), 2);

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use speakrs_app::scoring::{Der, Jer, Options, Report, Tally, mapping, score};
@@ -508,7 +507,7 @@ fn permute(items: &mut [usize; 5], fixed: usize, each: &mut impl FnMut(&[usize; 
 }
 
 #[test]
-fn ten_hours_with_twenty_thousand_turns_take_well_under_a_second() {
+fn ten_hours_with_twenty_thousand_turns_add_up() {
     let make = |offset: f64| -> Vec<Turn> {
         (0..20_000)
             .map(|i| {
@@ -518,9 +517,9 @@ fn ten_hours_with_twenty_thousand_turns_take_well_under_a_second() {
             .collect()
     };
     let (reference, hypothesis) = (make(0.0), make(0.3));
-    let begin = Instant::now();
-    let der = der_of(&reference, &hypothesis, options(0.25, false));
-    let elapsed = begin.elapsed();
-    eprintln!("20,000 turns: DER {:.4} in {elapsed:?}", der.rate());
-    assert!(elapsed < Duration::from_millis(500), "{elapsed:?}");
+    let der = der_of(&reference, &hypothesis, options(0.0, false));
+    assert!((der.total - 20_000.0 * 2.2).abs() < 1e-3, "{}", der.total);
+    // Every turn of the same speaker starts and ends 0.3 s later.
+    assert!((der.missed + der.confusion - 20_000.0 * 0.3).abs() < 1e-3);
+    assert!((der.false_alarm + der.confusion - 20_000.0 * 0.3).abs() < 1e-3);
 }

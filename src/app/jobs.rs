@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::export::Format;
 use super::export::write::{self, WriteError};
 use super::inputs::Input;
+use crate::timeline::rttm;
 
 /// A result file to be written.
 #[derive(Debug, Clone)]
@@ -243,6 +244,5 @@ fn group(names: &[Name], folders: &[PathBuf]) -> HashMap<(PathBuf, OsString), Ve
 
 /// A name without white space and control characters, as RTTM needs it.
 pub fn uri(name: &OsStr) -> String {
-    let text = name.to_string_lossy();
-    text.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }).collect()
+    rttm::field(&name.to_string_lossy()).into_owned()
 }
