@@ -51,7 +51,7 @@ macro_rules! by_element {
             #[inline(always)]
             fn $method(mut self, other: Self) -> Self {
                 for l in 0..LANES {
-                    self.0[l] = self.0[l] $op other.0[l];
+                    self.0[l] $op other.0[l];
                 }
                 self
             }
@@ -59,8 +59,8 @@ macro_rules! by_element {
     };
 }
 
-by_element!(Add, add, +);
-by_element!(Sub, sub, -);
+by_element!(Add, add, +=);
+by_element!(Sub, sub, -=);
 
 impl std::ops::Mul<Lane> for f32 {
     type Output = Lane;
@@ -201,12 +201,14 @@ impl Winograd {
             let rows: [&[f32]; PATCH] = std::array::from_fn(row);
             for channel in (0..c).step_by(LANES) {
                 let mut columns = [[Lane::ZERO; PATCH]; PATCH];
-                for (out, row) in columns.iter_mut().zip(rows) {
-                    *out = transform_input(std::array::from_fn(|i| Lane::load(row, i * c + channel)));
+                for (r, row) in rows.into_iter().enumerate() {
+                    let line = transform_input(std::array::from_fn(|i| Lane::load(row, i * c + channel)));
+                    for (column, lane) in columns.iter_mut().zip(line) {
+                        column[r] = lane;
+                    }
                 }
-                for v in 0..PATCH {
-                    let line = transform_input(std::array::from_fn(|r| columns[r][v]));
-                    for (u, lane) in line.into_iter().enumerate() {
+                for (v, column) in columns.into_iter().enumerate() {
+                    for (u, lane) in transform_input(column).into_iter().enumerate() {
                         lane.store(transformed, (u * PATCH + v) * stride + tile * c + channel);
                     }
                 }
@@ -221,16 +223,13 @@ impl Winograd {
         let stride = tiles * c + POINT_GAP;
         for tile in 0..tiles {
             for channel in (0..c).step_by(LANES) {
-                let mut columns = [[Lane::ZERO; PATCH]; TILE];
-                for v in 0..PATCH {
-                    let line = transform_output(std::array::from_fn(|u| {
+                let lines: [[Lane; TILE]; PATCH] = std::array::from_fn(|v| {
+                    transform_output(std::array::from_fn(|u| {
                         Lane::load(products, (u * PATCH + v) * stride + tile * c + channel)
-                    }));
-                    for (dy, lane) in line.into_iter().enumerate() {
-                        columns[dy][v] = lane;
-                    }
-                }
-                for (row, column) in task.rows.iter_mut().zip(columns) {
+                    }))
+                });
+                for (dy, row) in task.rows.iter_mut().enumerate() {
+                    let column = std::array::from_fn(|v| lines[v][dy]);
                     let pixels = row.len() / c;
                     for (dx, lane) in transform_output(column).into_iter().enumerate() {
                         let x = tile * TILE + dx;
