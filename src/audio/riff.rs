@@ -92,6 +92,12 @@ pub fn read(file: &mut File, head: &[u8], len: u64) -> Result<Option<Riff>, Audi
             );
             there
         }
+        // A stream that was broken off before its first sample also states a size, but an open-ended one.
+        Some(size) if there == 0 && size > 0 && size < u64::from(OPEN_SIZE) => {
+            return Err(AudioError::Damaged(format!(
+                "it ends after the header; none of its {size} bytes of samples are there"
+            )));
+        }
         Some(size) if size > there => {
             warnings.push(format!("the file is cut short: {there} of {size} bytes of samples are there"));
             there

@@ -16,7 +16,7 @@ const MAX_FILE_BYTES: u64 = 512 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
     /// No models directory exists.
-    #[error("no models found; looked in {}", list(.looked))]
+    #[error("no models found; looked for {MANIFEST} in {}", list(.looked))]
     NotFound {
         /// Directories without a manifest.
         looked: Vec<PathBuf>,

@@ -55,7 +55,8 @@ pub fn turns(
     turns.warnings.extend_from_slice(voices.warnings());
     if turns.embeddings.len() < range.min {
         turns.warnings.push(format!(
-            "At least {} speakers were asked for, but only {} could be told apart.",
+            "{}{} speakers were asked for, but only {} could be told apart.",
+            if range.min == range.max { "" } else { "At least " },
             range.min,
             turns.embeddings.len()
         ));

@@ -201,3 +201,26 @@ fn a_mono_voice_is_found_where_it_was() {
     let energy = |range: std::ops::Range<usize>| waveform.samples[range].iter().map(|x| x * x).sum::<f32>();
     assert!(energy(0..15_500) < 0.01 * energy(16_000..31_000));
 }
+
+#[test]
+fn a_header_without_its_samples_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("header.wav");
+    let mut writer = hound::WavWriter::create(
+        &path,
+        hound::WavSpec {
+            channels: 1,
+            sample_rate: 16_000,
+            bits_per_sample: 16,
+            sample_format: hound::SampleFormat::Int,
+        },
+    )
+    .unwrap();
+    (0..1_000).for_each(|_| writer.write_sample(1i16).unwrap());
+    writer.finalize().unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..44]).unwrap();
+    let error =
+        speakrs_app::audio::decode(&path, Default::default(), &mut |_| std::ops::ControlFlow::Continue(()));
+    assert!(matches!(error, Err(speakrs_app::audio::AudioError::Damaged(_))), "{error:?}");
+}
