@@ -12,9 +12,9 @@ use super::mel::{Filter, filters};
 /// Mel bins of one frame.
 pub const MELS: usize = 80;
 /// Samples in one frame: 25 ms.
-const FRAME: usize = 400;
+pub const FRAME: usize = 400;
 /// Samples between frames: 10 ms.
-const SHIFT: usize = 160;
+pub const SHIFT: usize = 160;
 /// Length of the Fourier transform; frames are zero-padded to it.
 const FFT: usize = 512;
 /// Weight of the previous sample in the pre-emphasis.

@@ -3,4 +3,4 @@
 mod fbank;
 mod mel;
 
-pub use fbank::{Fbank, MELS, frames_in, subtract_mean, subtract_sliding_mean};
+pub use fbank::{FRAME, Fbank, MELS, SHIFT, frames_in, subtract_mean, subtract_sliding_mean};

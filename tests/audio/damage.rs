@@ -220,7 +220,6 @@ fn a_header_without_its_samples_is_damaged() {
     writer.finalize().unwrap();
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, &bytes[..44]).unwrap();
-    let error =
-        speakrs_app::audio::decode(&path, Default::default(), &mut |_| std::ops::ControlFlow::Continue(()));
-    assert!(matches!(error, Err(speakrs_app::audio::AudioError::Damaged(_))), "{error:?}");
+    let text = error(&path);
+    assert!(text.contains("damaged") && text.contains("2000 bytes"), "{text}");
 }

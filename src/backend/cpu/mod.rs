@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use self::segmentation::Segmentation;
 use self::trunk::{Head, Trunk, pool};
 use super::{Backend, BackendError, BackendInfo, Observer, Precision, Progress};
-use crate::features::{Fbank, frames_in, subtract_mean, subtract_sliding_mean};
+use crate::features::{FRAME, Fbank, MELS, SHIFT, frames_in, subtract_mean, subtract_sliding_mean};
 use crate::models::ModelPack;
 use crate::models::embedding::{EMBEDDING_DIM, TIME_REDUCTION, TRUNK_DIM};
 use crate::models::powerset;
@@ -31,8 +31,6 @@ const BLOCK: usize = 6_000;
 /// fbank frames on both sides of a block: more than half the trunk's receptive field, a multiple of
 /// [`TIME_REDUCTION`] (C17).
 const MARGIN: usize = 160;
-/// Samples between fbank frames.
-const SHIFT: usize = 160;
 /// Embeddings whose linear layer is one matrix product.
 const HEAD_ROWS: usize = 32;
 
@@ -109,9 +107,6 @@ impl CpuBackend {
         frames
     }
 }
-
-/// Samples in one fbank frame.
-const FRAME: usize = 400;
 
 /// The pooled statistics of one local speaker.
 struct Slot {
@@ -237,7 +232,7 @@ impl Backend for CpuBackend {
         self.segmentation.run(samples, &windows, 0..1, observe);
         let mut features = self.fbank.log_mel(&windows.cut(samples, 0));
         subtract_mean(&mut features);
-        observe("features", &[frames_in(WINDOW_SAMPLES), crate::features::MELS], &features);
+        observe("features", &[frames_in(WINDOW_SAMPLES), MELS], &features);
         let frames = self.trunk.run(&features, observe);
         observe("trunk", &[frames.len() / TRUNK_DIM, TRUNK_DIM], &frames);
         Ok(())
