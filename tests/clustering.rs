@@ -4,11 +4,11 @@ use proptest::prelude::*;
 
 use speakrs_app::clustering::linkage::{Merge, linkage, linkage_in_linear_memory, linkage_in_matrix};
 use speakrs_app::clustering::{
-    ClusteringError, Params, Plda, PldaArrays, SpeakerBounds, SpeakerRange, Voices, ahc, cluster,
-    keep_largest, kmeans,
+    ClusteringError, Params, Plda, SpeakerBounds, SpeakerRange, Voices, ahc, cluster, keep_largest, kmeans,
 };
 use speakrs_app::math::Rows;
 use speakrs_app::math::random::Random;
+use speakrs_app::models::pack::PldaArrays;
 use speakrs_app::models::windows::{Activity, LOCAL_SPEAKERS, WINDOW_FRAMES, WINDOW_SAMPLES, Windows};
 use speakrs_app::timeline::aggregate::{capped, speaker_count};
 use speakrs_app::timeline::reconstruct::{Run, columns, reconstruct};

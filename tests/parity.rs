@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use speakrs_app::clustering::assign::{Floor, Scorer, constrained};
 use speakrs_app::clustering::{
-    Assignment, Embeddings, Params, Plda, PldaArrays, SpeakerBounds, Voices, ahc, cluster, gather,
-    latent_vectors, linkage, train_slots, vbx, weighted_centroids,
+    Assignment, Embeddings, Params, Plda, SpeakerBounds, Voices, ahc, cluster, gather, latent_vectors,
+    linkage, train_slots, vbx, weighted_centroids,
 };
 use speakrs_app::math::Rows;
+use speakrs_app::models::pack::PldaArrays;
 use speakrs_app::models::windows::{Activity, DEFAULT_STEP_SAMPLES, WINDOW_SAMPLES, Windows};
 use speakrs_app::timeline::aggregate::speaker_count;
 use speakrs_app::timeline::reconstruct::{Run, columns, reconstruct};

@@ -15,7 +15,7 @@ pub mod vbx;
 
 pub use assign::{Assignment, Embeddings};
 pub use bounds::{SpeakerBounds, SpeakerRange};
-pub use plda::{Plda, PldaArrays};
+pub use plda::Plda;
 
 use assign::Scorer;
 

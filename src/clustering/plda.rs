@@ -2,6 +2,7 @@
 
 use super::ClusteringError;
 use crate::math::{Rows, vector};
+use crate::models::pack::PldaArrays;
 
 /// The centring, LDA and PLDA that turn an embedding into the input of VBx (C9).
 ///
@@ -18,23 +19,6 @@ pub struct Plda {
     /// `[latent, latent]`, rows by descending `phi`.
     tr: Rows,
     phi: Vec<f64>,
-}
-
-/// The arrays of a PLDA as they are stored, row-major; `dim` is the embedding size (256), `latent` 128.
-#[derive(Debug, Clone)]
-pub struct PldaArrays {
-    /// `[dim]`: mean of the embeddings.
-    pub mean1: Vec<f64>,
-    /// `[latent]`: mean after LDA.
-    pub mean2: Vec<f64>,
-    /// `[dim, latent]`.
-    pub lda: Vec<f64>,
-    /// `[latent]`: mean of the PLDA.
-    pub mu: Vec<f64>,
-    /// `[latent, latent]`: diagonalises both covariances.
-    pub tr: Vec<f64>,
-    /// `[latent]`: between-class variances.
-    pub psi: Vec<f64>,
 }
 
 impl Plda {

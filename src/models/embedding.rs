@@ -1,9 +1,8 @@
 //! The WeSpeaker ResNet34 speaker-embedding network (C6): its convolutions in order of execution and its weights.
 
 use super::weights::{Weights, WeightsError};
+use crate::features::MELS;
 
-/// Mel bins at the input.
-pub const MELS: usize = 80;
 /// Values in one embedding.
 pub const EMBEDDING_DIM: usize = 256;
 /// Time reduction of the trunk: one trunk frame stands for 8 fbank frames.

@@ -1,5 +1,5 @@
 //! What the networks are: geometry, weights and the model pack. No device code. Depends on `audio` for the sample
-//! rate.
+//! rate and on `features` for the number of mel bins.
 
 pub mod embedding;
 pub mod manifest;

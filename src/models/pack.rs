@@ -21,21 +21,21 @@ pub enum PackError {
     Weights(#[from] WeightsError),
 }
 
-/// Tensors of the PLDA as they stand in the file (C9).
-#[derive(Debug, Clone, PartialEq)]
-pub struct PldaTensors {
-    /// Mean of the embeddings, `[256]`.
-    pub mean1: Vec<f32>,
-    /// Mean after LDA, `[128]`.
-    pub mean2: Vec<f32>,
-    /// LDA, row-major `[256, 128]`.
-    pub lda: Vec<f32>,
-    /// PLDA mean, `[128]`.
-    pub mu: Vec<f32>,
-    /// PLDA transform, row-major `[128, 128]`.
-    pub tr: Vec<f32>,
-    /// Between-class variances, `[128]`.
-    pub psi: Vec<f32>,
+/// The arrays of a PLDA as they are stored, row-major (C9); `dim` is the embedding size (256), `latent` 128.
+#[derive(Debug, Clone)]
+pub struct PldaArrays {
+    /// `[dim]`: mean of the embeddings.
+    pub mean1: Vec<f64>,
+    /// `[latent]`: mean after LDA.
+    pub mean2: Vec<f64>,
+    /// `[dim, latent]`.
+    pub lda: Vec<f64>,
+    /// `[latent]`: mean of the PLDA.
+    pub mu: Vec<f64>,
+    /// `[latent, latent]`: diagonalises both covariances.
+    pub tr: Vec<f64>,
+    /// `[latent]`: between-class variances.
+    pub psi: Vec<f64>,
 }
 
 /// A loaded model pack.
@@ -47,7 +47,7 @@ pub struct ModelPack {
     /// The embedding model.
     pub embedding: EmbeddingWeights,
     /// Its PLDA.
-    pub plda: PldaTensors,
+    pub plda: PldaArrays,
     /// Least mel energy before the logarithm.
     pub mel_floor: f32,
     /// Clustering parameters.
@@ -67,7 +67,7 @@ impl ModelPack {
         Ok(Self {
             segmentation: with_weights(&directory, &manifest.segmentation, SegmentationWeights::load)?,
             embedding: with_weights(&directory, &manifest.embedding, EmbeddingWeights::load)?,
-            plda: with_weights(&directory, &manifest.plda, plda_tensors)?,
+            plda: with_weights(&directory, &manifest.plda, plda_arrays)?,
             name: manifest.name,
             mel_floor: manifest.mel_floor,
             clustering: manifest.clustering,
@@ -85,13 +85,16 @@ fn with_weights<T>(
     Ok(load(&Weights::parse(&path, &bytes)?)?)
 }
 
-fn plda_tensors(weights: &Weights<'_>) -> Result<PldaTensors, WeightsError> {
-    Ok(PldaTensors {
-        mean1: weights.get("mean1", &[EMBEDDING_DIM])?,
-        mean2: weights.get("mean2", &[LDA_DIM])?,
-        lda: weights.get("lda", &[EMBEDDING_DIM, LDA_DIM])?,
-        mu: weights.get("mu", &[LDA_DIM])?,
-        tr: weights.get("tr", &[LDA_DIM, LDA_DIM])?,
-        psi: weights.get("psi", &[LDA_DIM])?,
+fn plda_arrays(weights: &Weights<'_>) -> Result<PldaArrays, WeightsError> {
+    let get = |name: &str, shape: &[usize]| {
+        Ok::<_, WeightsError>(weights.get(name, shape)?.into_iter().map(f64::from).collect())
+    };
+    Ok(PldaArrays {
+        mean1: get("mean1", &[EMBEDDING_DIM])?,
+        mean2: get("mean2", &[LDA_DIM])?,
+        lda: get("lda", &[EMBEDDING_DIM, LDA_DIM])?,
+        mu: get("mu", &[LDA_DIM])?,
+        tr: get("tr", &[LDA_DIM, LDA_DIM])?,
+        psi: get("psi", &[LDA_DIM])?,
     })
 }

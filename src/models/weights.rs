@@ -81,11 +81,6 @@ impl<'a> Weights<'a> {
         Ok(Self { path, tensors })
     }
 
-    /// Whether a tensor of that name exists.
-    pub fn has(&self, name: &str) -> bool {
-        self.tensors.tensor(name).is_ok()
-    }
-
     /// The values of tensor `name`, row-major, which must have shape `shape`.
     ///
     /// # Errors

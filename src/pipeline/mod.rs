@@ -10,9 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::audio::{SAMPLE_RATE, Waveform};
 use crate::backend::{self, Backend, BackendError, BackendInfo, Progress};
-use crate::clustering::{ClusteringError, Params, Plda, PldaArrays, SpeakerBounds};
+use crate::clustering::{ClusteringError, Params, Plda, SpeakerBounds};
 use crate::models::manifest::ClusteringDefaults;
-use crate::models::pack::PldaTensors;
 use crate::models::windows::{WINDOW_SAMPLES, Windows};
 use crate::models::{ModelPack, PackError};
 use crate::timeline::Segment;
@@ -147,7 +146,7 @@ impl Engine {
         let ClusteringDefaults { threshold, fa, fb, max_iterations } = pack.clustering;
         Ok(Self {
             backend: backend::open(device, &pack)?,
-            plda: plda(&pack.plda)?,
+            plda: Plda::new(pack.plda)?,
             params: Params { threshold, fa, fb, max_iterations, ..Params::default() },
             shared_trunk_validated: pack.shared_trunk_validated,
             model: pack.name,
@@ -246,16 +245,4 @@ fn step_samples(seconds: f64) -> Result<usize, PipelineError> {
     } else {
         Err(PipelineError::Step(seconds))
     }
-}
-
-fn plda(tensors: &PldaTensors) -> Result<Plda, ClusteringError> {
-    let wide = |values: &[f32]| values.iter().copied().map(f64::from).collect();
-    Plda::new(PldaArrays {
-        mean1: wide(&tensors.mean1),
-        mean2: wide(&tensors.mean2),
-        lda: wide(&tensors.lda),
-        mu: wide(&tensors.mu),
-        tr: wide(&tensors.tr),
-        psi: wide(&tensors.psi),
-    })
 }

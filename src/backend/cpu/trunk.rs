@@ -6,9 +6,8 @@ use super::conv::{CpuConv, Epilogue, Map};
 use super::gemm::{Output, gemm, transposed};
 use super::simd::vectorised;
 use crate::backend::Observer;
-use crate::models::embedding::{
-    EMBEDDING_DIM, EmbeddingWeights, MELS, TRUNK_CHANNELS, TRUNK_DIM, TRUNK_ROWS,
-};
+use crate::features::MELS;
+use crate::models::embedding::{EMBEDDING_DIM, EmbeddingWeights, TRUNK_CHANNELS, TRUNK_DIM, TRUNK_ROWS};
 
 struct CpuBlock {
     conv1: CpuConv,
