@@ -34,8 +34,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS) pack_f32(const __grid
     ((float*)p.packed)[i] = weight_at(p, w);
 }
 
-// [cout tile][cin / CHANNELS][kx][kernel - 1 - ky][tile][CHANNELS]: a unit of input channels for each output channel. The
-// tensor kernels of Hopper want ky downwards.
+// [cout tile][pair of units][kx][unit of the pair][kernel - 1 - ky][tile][CHANNELS]: a pair of units is one step of a
+// product on the tensor cores; the weights of a pair, and of one kx of it, are consecutive.
 template <u32 CHANNELS>
 __device__ inline Weight weight_of_unit(const PackArgs& p, u32 i) {
     u32 rest = i;
@@ -48,8 +48,9 @@ __device__ inline Weight weight_of_unit(const PackArgs& p, u32 i) {
     w.in = digit(CHANNELS);
     w.out = digit(p.tile);
     w.ky = p.kernel - 1 - digit(p.kernel);
+    w.in += digit(2) * CHANNELS;
     w.kx = digit(p.kernel);
-    w.in += digit(p.cin / CHANNELS) * CHANNELS;
+    w.in += digit(p.cin / CHANNELS / 2) * 2 * CHANNELS;
     w.out += rest * p.tile;
     return w;
 }
@@ -60,13 +61,13 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS) pack_units_f16(const 
 }
 
 #if __CUDA_ARCH__ >= 800
-extern "C" __global__ void __launch_bounds__(PACK_THREADS) pack_units_f32(const __grid_constant__ PackArgs p) {
+extern "C" __global__ void __launch_bounds__(PACK_THREADS) pack_units_tf32(const __grid_constant__ PackArgs p) {
     const u32 i = thread_index();
     if (i < weights_count(p)) ((float*)p.packed)[i] = to_tf32(weight_at(p, weight_of_unit<4>(p, i)));
 }
 
 // The rounded weights, then what rounding left of each.
-extern "C" __global__ void __launch_bounds__(PACK_THREADS) pack_units_tf32x2(const __grid_constant__ PackArgs p) {
+extern "C" __global__ void __launch_bounds__(PACK_THREADS) pack_units_tf32x3(const __grid_constant__ PackArgs p) {
     const u32 i = thread_index(), count = weights_count(p);
     if (i >= count) return;
     const float w = weight_at(p, weight_of_unit<4>(p, i)), high = to_tf32(w);

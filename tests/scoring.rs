@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use speakrs_app::scoring::{Der, Jer, Options, Report, Tally, mapping, score};
+use speakrs_app::scoring::{Der, Jer, Kind, Options, Report, Tally, confusion, mapping, score};
 use speakrs_app::timeline::rttm::{self, Rttm, Turn};
 use speakrs_app::timeline::uem::{self, Region};
 
@@ -522,4 +522,89 @@ fn ten_hours_with_twenty_thousand_turns_add_up() {
     // Every turn of the same speaker starts and ends 0.3 s later.
     assert!((der.missed + der.confusion - 20_000.0 * 0.3).abs() < 1e-3);
     assert!((der.false_alarm + der.confusion - 20_000.0 * 0.3).abs() < 1e-3);
+}
+
+/// The figures are pyannote.metrics' (DiarizationPurity, DiarizationCoverage) over the union of both extents.
+#[test]
+fn purity_and_coverage_equal_other_tools() {
+    let (Some(hypotheses), Some(dev)) = (fixture("scoring/hyp"), fixture("eval/voxconverse/dev")) else {
+        return;
+    };
+    let hypothesis = rttm::read(&hypotheses).unwrap();
+    let mut reference = rttm::read(&dev).unwrap();
+    reference.recordings.retain(|uri, _| hypothesis.recordings.contains_key(uri));
+    let report = score(&reference, &hypothesis, None, Options::default());
+    let row = |uri: &str| report.rows.iter().find(|row| row.uri == uri).unwrap().purity;
+    for (found, purity, coverage) in [
+        (row("afjiv"), 0.943_098_520_6, 0.949_110_320_3),
+        (row("aisvi"), 0.955_868_211_6, 0.923_298_181_5),
+        (row("akthc"), 0.819_527_590_1, 0.912_152_909_9),
+        (report.purity, 0.916_004_825_6, 0.870_993_361_9),
+    ] {
+        assert!((found.purity() - purity).abs() < 1e-6, "{} {purity}", found.purity());
+        assert!((found.coverage() - coverage).abs() < 1e-6, "{} {coverage}", found.coverage());
+    }
+}
+
+#[test]
+fn number_of_speakers_is_judged() {
+    let recording = |speakers: usize| -> Vec<Turn> {
+        (0..speakers).map(|s| Turn::new(s as f64, s as f64 + 0.5, format!("s{s}"))).collect()
+    };
+    let side = |counts: [usize; 4]| Rttm {
+        recordings: counts.iter().enumerate().map(|(i, &n)| (format!("r{i}"), recording(n))).collect(),
+        skipped: 0,
+    };
+    let report = score(&side([2, 3, 4, 5]), &side([2, 2, 5, 2]), None, Options::default());
+    let errors: Vec<i64> = report.rows.iter().map(|row| row.speaker_error()).collect();
+    assert_eq!(errors, [0, -1, 1, -3]);
+    assert_eq!([0, 1, 2, 3].map(|error| report.speakers_off_by(error)), [1, 2, 0, 1]);
+}
+
+#[test]
+fn confusion_timeline_of_a_small_case() {
+    let reference = turns(&[(0.0, 4.0, "a"), (4.0, 6.0, "b"), (7.0, 8.0, "b")]);
+    let hypothesis =
+        turns(&[(0.0, 3.0, "x"), (3.5, 5.0, "x"), (5.0, 6.0, "y"), (6.0, 6.5, "y"), (7.0, 8.0, "y")]);
+    let found: Vec<_> = confusion(&reference, &hypothesis, None, Options::default())
+        .into_iter()
+        .map(|i| (i.start, i.end, i.kind, i.reference.unwrap_or_default(), i.hypothesis.unwrap_or_default()))
+        .collect();
+    let interval = |start, end, kind, r: &str, h: &str| (start, end, kind, r.to_owned(), h.to_owned());
+    assert_eq!(
+        found,
+        [
+            interval(0.0, 3.0, Kind::Correct, "a", "x"),
+            interval(3.0, 3.5, Kind::Missed, "a", ""),
+            interval(3.5, 4.0, Kind::Correct, "a", "x"),
+            interval(4.0, 5.0, Kind::Confusion, "b", "x"),
+            interval(5.0, 6.0, Kind::Correct, "b", "y"),
+            interval(6.0, 6.5, Kind::FalseAlarm, "", "y"),
+            interval(7.0, 8.0, Kind::Correct, "b", "y"),
+        ]
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
+
+    /// What the confusion timeline shows is what DER counts.
+    #[test]
+    fn confusion_timeline_adds_up(reference in any_turns(), hypothesis in any_turns(), options in any_options()) {
+        let der = der_of(&reference, &hypothesis, options);
+        let intervals = confusion(&reference, &hypothesis, None, options);
+        let sum = |kind: Kind| -> f64 {
+            intervals.iter().filter(|i| i.kind == kind).map(|i| i.end - i.start).sum()
+        };
+        for (kind, expected) in [
+            (Kind::Missed, der.missed),
+            (Kind::FalseAlarm, der.false_alarm),
+            (Kind::Confusion, der.confusion),
+            (Kind::Correct, der.total - der.missed - der.confusion),
+        ] {
+            prop_assert!((sum(kind) - expected).abs() < 1e-6, "{kind:?} {} {expected}", sum(kind));
+        }
+        prop_assert!(intervals.is_sorted_by(|a, b| a.start <= b.start));
+        prop_assert!(intervals.iter().all(|i| i.end > i.start));
+    }
 }

@@ -8,6 +8,7 @@ use clap::builder::PossibleValue;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Parser, ValueEnum};
 
+use super::score::ReportArgs;
 use crate::app::export::{self, FORMATS, Format};
 use crate::pipeline;
 
@@ -24,6 +25,9 @@ Results:
   a.wav gives a.rttm beside it, or in --output-dir, where the folders below a DIR or PATTERN are kept.
   Should a.wav and a.mp3 meet, they give a.wav.rttm and a.mp3.rttm.
   Results appear whole or not at all. Messages go to standard error.
+
+Scoring:
+  speakrs-app score REF HYP  compares RTTM files without any audio; see speakrs-app score --help
 
 Exit codes:
   0    every recording is done (one without speech counts as done)
@@ -65,6 +69,18 @@ pub struct Args {
     /// Leave out recordings whose results are there already
     #[arg(long)]
     pub skip_existing: bool,
+
+    /// Score the results against this RTTM file, or folder of them; recordings are matched by their stem
+    #[arg(long, value_name = "RTTM")]
+    pub reference: Option<PathBuf>,
+
+    /// With --reference: score the regions of this UEM file
+    #[arg(long, value_name = "FILE", requires = "reference")]
+    pub uem: Option<PathBuf>,
+
+    /// With --reference
+    #[command(flatten)]
+    pub report: ReportArgs,
 
     /// Exact number of speakers
     #[arg(long, value_name = "N", conflicts_with_all = ["min_speakers", "max_speakers"])]

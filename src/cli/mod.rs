@@ -6,7 +6,11 @@ pub mod exit;
 pub mod plan;
 pub mod progress;
 pub mod run;
+pub mod score;
 
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
 use std::panic;
 
 use anyhow::Context;
@@ -17,13 +21,18 @@ use exit::Exit;
 use plan::{Plan, PlanError, Refusal};
 use progress::{Stop, Terminal};
 use run::Summary;
+use score::Truth;
 
 use crate::pipeline::Engine;
 use crate::pipeline::batch::AudioFiles;
 
 /// Runs the program and tells how it ended.
 pub fn main() -> Exit {
-    let args = match Args::try_parse() {
+    let typed: Vec<OsString> = env::args_os().collect();
+    if typed.get(1).is_some_and(|word| word == "score") {
+        return score::main(&typed[2..]);
+    }
+    let args = match Args::try_parse_from(&typed) {
         Ok(args) => args,
         Err(error) => {
             let _ = error.print();
@@ -51,6 +60,13 @@ fn headless(args: &Args, terminal: &Terminal) -> Exit {
             };
         }
     };
+    let truth = match Truth::read(args) {
+        Ok(truth) => truth,
+        Err(reason) => {
+            terminal.complain(&reason);
+            return Exit::Usage;
+        }
+    };
     for path in &plan.empty {
         terminal.warn(path, "no recordings found");
     }
@@ -65,7 +81,7 @@ fn headless(args: &Args, terminal: &Terminal) -> Exit {
         terminal.summary(&before);
         return before.exit();
     }
-    match work(&plan, terminal) {
+    match work(&plan, terminal, truth) {
         Ok(summary) => {
             let summary = before.plus(summary);
             terminal.summary(&summary);
@@ -78,8 +94,8 @@ fn headless(args: &Args, terminal: &Terminal) -> Exit {
     }
 }
 
-/// Opens the models and works through the jobs.
-fn work(plan: &Plan, terminal: &Terminal) -> anyhow::Result<Summary> {
+/// Opens the models, works through the jobs and scores the results if there is a reference.
+fn work(plan: &Plan, terminal: &Terminal, truth: Option<Truth>) -> anyhow::Result<Summary> {
     let stop = Stop::on_signals().context("cannot handle signals")?;
     rayon::ThreadPoolBuilder::new()
         .num_threads(plan.threads.unwrap_or(0))
@@ -101,5 +117,17 @@ fn work(plan: &Plan, terminal: &Terminal) -> anyhow::Result<Summary> {
         recordings = plan.jobs.len(),
         "models loaded"
     );
-    Ok(run::run(plan, &settings, &AudioFiles, &[&engine], terminal, &stop))
+    let summary = run::run(plan, &settings, &AudioFiles, &[&engine], terminal, &stop);
+    if let Some(truth) = truth {
+        let provenance = BTreeMap::from([
+            ("model", engine.model().to_owned()),
+            ("device", format!("{} ({})", backend.device, backend.name)),
+            ("precision", backend.precision.to_string()),
+            ("mode", progress::mode_name(settings.mode).to_owned()),
+            ("step", format!("{} s", settings.step)),
+            ("speakers", progress::bounds_text(&speakers)),
+        ]);
+        truth.score(plan, &summary, provenance, terminal);
+    }
+    Ok(summary)
 }

@@ -79,6 +79,9 @@ impl Plan {
         if args.inputs.is_empty() {
             return Err(PlanError::Usage("no input given; name files, folders or patterns".into()));
         }
+        if args.reference.is_some() && !args.format.iter().any(|format| format.name == "rttm") {
+            return Err(PlanError::Usage("--reference scores RTTM results: add rttm to --format".into()));
+        }
 
         let found = inputs::find(&args.inputs, args.recursive);
         let mut refusals: Vec<Refusal> =

@@ -18,6 +18,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use super::args::{Args, Color, LogFormat};
 use super::run::Summary;
 use crate::app::jobs::Job;
+use crate::clustering::SpeakerBounds;
 use crate::pipeline::batch::{Observer, Outcome};
 use crate::pipeline::{Mode, Stage};
 
@@ -111,7 +112,7 @@ impl Terminal {
 
     /// Reports how the batch went, in one line.
     pub fn summary(&self, summary: &Summary) {
-        let Summary { done, failed, skipped, unfinished, .. } = *summary;
+        let &Summary { done, failed, skipped, unfinished, .. } = summary;
         let (audio, seconds) = (summary.audio, summary.elapsed.as_secs_f64());
         match self.format {
             LogFormat::Text if self.quiet => {}
@@ -148,6 +149,17 @@ pub fn mode_name(mode: Mode) -> &'static str {
 fn stages(timings: &[(Stage, f64)]) -> String {
     let stage = |(stage, seconds): &(Stage, f64)| format!("{stage:?} {seconds:.2} s").to_lowercase();
     timings.iter().map(stage).collect::<Vec<_>>().join(", ")
+}
+
+/// What the user asked for as to the number of speakers.
+pub fn bounds_text(bounds: &SpeakerBounds) -> String {
+    match (bounds.num, bounds.min, bounds.max) {
+        (Some(exact), ..) => format!("exactly {exact}"),
+        (None, None, None) => "counted".to_owned(),
+        (None, Some(min), None) => format!("at least {min}"),
+        (None, None, Some(max)) => format!("at most {max}"),
+        (None, Some(min), Some(max)) => format!("{min} to {max}"),
+    }
 }
 
 fn summary_text(summary: &Summary) -> String {

@@ -12,10 +12,12 @@ use crate::pipeline::Settings;
 use crate::pipeline::batch::{self, Decode, Diarize, Item, ItemError, Limits, Outcome};
 
 /// How the recordings fared.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Summary {
     /// All results are written.
     pub done: usize,
+    /// Indices of the jobs that are done, in the order in which they were finished.
+    pub finished: Vec<usize>,
     /// At least one result is not written.
     pub failed: usize,
     /// The results were there already.
@@ -49,6 +51,7 @@ impl Summary {
     pub fn plus(self, other: Self) -> Self {
         Self {
             done: self.done + other.done,
+            finished: [self.finished, other.finished].concat(),
             failed: self.failed + other.failed,
             skipped: self.skipped + other.skipped,
             unfinished: self.unfinished + other.unfinished,
@@ -80,6 +83,7 @@ pub fn run(
             Ok(outcome) => {
                 if finish(job, &outcome, plan.replace, terminal) {
                     summary.done += 1;
+                    summary.finished.push(item);
                 } else {
                     summary.failed += 1;
                 }

@@ -12,15 +12,19 @@
 //!   [`Options::skip_overlap`] is set.
 //! * Speakers are mapped one to one within each recording such that the pairs share the most time.
 
+pub mod confusion;
 pub mod der;
 pub mod jer;
 mod mapping;
+mod purity;
 mod report;
 mod tally;
 
+pub use confusion::{Interval, Kind, confusion};
 pub use der::Der;
 pub use jer::Jer;
 pub use mapping::mapping;
+pub use purity::Purity;
 pub use report::{Report, Row, score};
 pub use tally::Tally;
 

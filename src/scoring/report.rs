@@ -1,6 +1,6 @@
 //! Scores of many recordings and their total.
 
-use super::{Der, Jer, Options, Tally, mapping};
+use super::{Der, Jer, Options, Purity, Tally, mapping};
 use crate::timeline::rttm::Rttm;
 use crate::timeline::uem::Uem;
 
@@ -13,6 +13,8 @@ pub struct Row {
     pub der: Der,
     /// Jaccard error rate.
     pub jer: Jer,
+    /// Purity and coverage.
+    pub purity: Purity,
     /// Reference speakers who talk in the scored time.
     pub reference_speakers: usize,
     /// Hypothesis speakers who talk in the scored time.
@@ -32,12 +34,28 @@ pub struct Report {
     pub der: Der,
     /// Sum over the recordings: its rate is weighted by the number of reference speakers.
     pub jer: Jer,
+    /// Sum over the recordings, weighted by time.
+    pub purity: Purity,
     /// Recordings of the reference that the hypothesis lacks. They are scored as all missed.
     pub missing: Vec<String>,
     /// Recordings of the hypothesis that the reference lacks. They are not scored.
     pub extra: Vec<String>,
     /// Recordings that the UEM lacks, although there is one. They are scored over the union of both extents.
     pub without_uem: Vec<String>,
+}
+
+impl Row {
+    /// Hypothesis speakers too many (positive) or too few.
+    pub fn speaker_error(&self) -> i64 {
+        self.hypothesis_speakers as i64 - self.reference_speakers as i64
+    }
+}
+
+impl Report {
+    /// Recordings whose number of speakers is off by exactly `error` in either direction.
+    pub fn speakers_off_by(&self, error: u64) -> usize {
+        self.rows.iter().filter(|row| row.speaker_error().unsigned_abs() == error).count()
+    }
 }
 
 /// Scores every recording of `reference`.
@@ -56,6 +74,7 @@ pub fn score(reference: &Rttm, hypothesis: &Rttm, uem: Option<&Uem>, options: Op
         let row = row(uri, &Tally::new(turns, found, regions.map(Vec::as_slice), options));
         report.der += row.der;
         report.jer += row.jer;
+        report.purity += row.purity;
         report.rows.push(row);
     }
     let extra = hypothesis.recordings.keys().filter(|uri| !reference.recordings.contains_key(*uri));
@@ -71,6 +90,7 @@ fn row(uri: &str, tally: &Tally) -> Row {
         uri: uri.to_owned(),
         der: Der::new(tally, &mapping),
         jer: Jer::new(tally, &mapping),
+        purity: Purity::new(tally),
         reference_speakers: tally.reference_speakers(),
         hypothesis_speakers: tally.hypothesis_speakers(),
         mapping: mapping.into_iter().map(names).collect(),

@@ -39,25 +39,18 @@ impl Tally {
     pub fn new(reference: &[Turn], hypothesis: &[Turn], uem: Option<&[Region]>, options: Options) -> Self {
         let reference = Side::new(reference);
         let hypothesis = Side::new(hypothesis);
-        let events = events(&reference, &hypothesis, uem, micros(options.collar));
         let mut tally = Self {
             reference_time: vec![0; reference.names.len()],
             hypothesis_time: vec![0; hypothesis.names.len()],
-            reference_names: reference.names,
-            hypothesis_names: hypothesis.names,
             merged_reference: reference.merged,
             merged_hypothesis: hypothesis.merged,
             ..Self::default()
         };
-        let mut state = State::default();
-        let mut last = 0;
-        for &(time, lane, starts) in &events {
-            if time > last {
-                tally.add(&state, time - last, options.skip_overlap);
-                last = time;
-            }
-            state.apply(lane, starts);
-        }
+        sweep(&reference, &hypothesis, uem, options, |start, end, references, hypotheses| {
+            tally.add(end - start, references, hypotheses);
+        });
+        tally.reference_names = reference.names;
+        tally.hypothesis_names = hypothesis.names;
         tally
     }
 
@@ -71,24 +64,43 @@ impl Tally {
         self.hypothesis_time.iter().filter(|&&t| t > 0).count()
     }
 
-    /// Accounts for a stretch of `duration` in which nothing changes.
-    fn add(&mut self, state: &State, duration: i64, skip_overlap: bool) {
-        let (references, hypotheses) = (state.references.len(), state.hypotheses.len());
-        if state.evaluated == 0 || state.collars > 0 || (skip_overlap && references > 1) {
-            return;
-        }
-        self.missed += duration * references.saturating_sub(hypotheses) as i64;
-        self.false_alarm += duration * hypotheses.saturating_sub(references) as i64;
-        self.matched += duration * references.min(hypotheses) as i64;
-        for &h in &state.hypotheses {
+    /// Accounts for a scored stretch of `duration` in which the same speakers talk.
+    fn add(&mut self, duration: i64, references: &[usize], hypotheses: &[usize]) {
+        self.missed += duration * references.len().saturating_sub(hypotheses.len()) as i64;
+        self.false_alarm += duration * hypotheses.len().saturating_sub(references.len()) as i64;
+        self.matched += duration * references.len().min(hypotheses.len()) as i64;
+        for &h in hypotheses {
             self.hypothesis_time[h] += duration;
         }
-        for &r in &state.references {
+        for &r in references {
             self.reference_time[r] += duration;
-            for &h in &state.hypotheses {
+            for &h in hypotheses {
                 *self.shared.entry((r, h)).or_default() += duration;
             }
         }
+    }
+}
+
+/// Shows `visit` every scored stretch in which nothing changes, in the order of time: start and end in microseconds,
+/// the reference and the hypothesis speakers who talk.
+pub(super) fn sweep(
+    reference: &Side,
+    hypothesis: &Side,
+    uem: Option<&[Region]>,
+    options: Options,
+    mut visit: impl FnMut(i64, i64, &[usize], &[usize]),
+) {
+    let mut state = State::default();
+    let mut last = 0;
+    for (time, lane, starts) in events(reference, hypothesis, uem, micros(options.collar)) {
+        if time > last {
+            let skipped = options.skip_overlap && state.references.len() > 1;
+            if state.evaluated > 0 && state.collars <= 0 && !skipped {
+                visit(last, time, &state.references, &state.hypotheses);
+            }
+            last = time;
+        }
+        state.apply(lane, starts);
     }
 }
 
@@ -98,15 +110,16 @@ fn micros(seconds: f64) -> i64 {
 }
 
 /// The turns of one side, merged per speaker.
-struct Side {
-    names: Vec<String>,
+pub(super) struct Side {
+    /// Names of the speakers, sorted.
+    pub names: Vec<String>,
     /// Start, end and speaker; the turns of one speaker neither overlap nor touch.
     turns: Vec<(i64, i64, usize)>,
     merged: usize,
 }
 
 impl Side {
-    fn new(turns: &[Turn]) -> Self {
+    pub fn new(turns: &[Turn]) -> Self {
         let mut order: Vec<(&str, i64, i64)> = turns
             .iter()
             .map(|t| (t.speaker.as_str(), micros(t.start), micros(t.start) + micros(t.duration)))

@@ -232,3 +232,142 @@ fn the_demo_recordings_give_the_expected_turns() {
         assert!(report.der.rate() <= 0.002, "{name}: {}", report.der.rate());
     }
 }
+
+/// A batch with `--reference` prints the table to standard output, with what produced the hypothesis.
+#[test]
+fn a_batch_is_scored_against_a_reference() {
+    let root = folder(&[]);
+    let meeting = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/demo/meeting.flac");
+    let references = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/demo");
+    let out = at(&root, "out");
+    let output = program(&[
+        "--headless",
+        "--output-dir",
+        &out,
+        "--reference",
+        references,
+        "--by",
+        "speakers",
+        meeting,
+    ]);
+    let (table, messages) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(0), "{messages}");
+    assert!(messages.contains("1 recording of the reference not in this batch"), "{messages}");
+    for part in [
+        "meeting ",
+        "TOTAL ",
+        "2/3",
+        "3 speakers, 1 of 1",
+        "on each side",
+        "precision fp32",
+        "mode fast",
+        "device ",
+    ] {
+        assert!(table.contains(part), "{part} in\n{table}");
+    }
+    // The same figures as from the files.
+    let reference = format!("{references}/meeting.reference.rttm");
+    let (_, again, _) = scored(&[&reference, &at(&root, "out/meeting.rttm")]);
+    let row = |text: &str| text.lines().find(|line| line.starts_with("meeting ")).map(words).unwrap();
+    assert_eq!(row(&table), row(&again));
+}
+
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_reference_that_cannot_be_read_is_found_before_the_work() {
+    let root = folder(&[("bad.rttm", "SPEAKER a 1 x 1 <NA> <NA> s <NA> <NA>\n"), ("a.wav", "no audio")]);
+    let (code, text) = run(&["--reference", &at(&root, "bad.rttm"), &at(&root, "a.wav")]);
+    assert!(code == 2 && text.contains("bad.rttm:1:") && text.lines().count() == 1, "{code} {text}");
+    let (code, text) = run(&["--format", "json", "--reference", &at(&root, "bad.rttm"), &at(&root, "a.wav")]);
+    assert!(code == 2 && text.contains("add rttm to --format"), "{code} {text}");
+}
+
+/// Exit code, standard output and standard error of `score`.
+fn scored(arguments: &[&str]) -> (i32, String, String) {
+    let output = program(&[&["score"], arguments].concat());
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+const REFERENCE: &str = "\
+SPEAKER a 1 0 10 <NA> <NA> anna <NA> <NA>
+SPEAKER a 1 8 4 <NA> <NA> anna <NA> <NA>
+SPEAKER bé 1 0 5 <NA> <NA> ben <NA> <NA>
+SPEAKER c 1 0 5 <NA> <NA> carl <NA> <NA>
+";
+const HYPOTHESIS: &str = "\
+SPEAKER a 1 0 9 <NA> <NA> x <NA> <NA>
+SPEAKER bé 1 0 5 <NA> <NA> y <NA> <NA>
+SPEAKER d 1 0 5 <NA> <NA> z <NA> <NA>
+";
+
+#[test]
+fn scores_are_printed_in_every_form() {
+    let root = folder(&[("ref.rttm", REFERENCE), ("hyp.rttm", HYPOTHESIS)]);
+    let (reference, hypothesis) = (&*at(&root, "ref.rttm"), &*at(&root, "hyp.rttm"));
+    let (code, table, messages) = scored(&[reference, hypothesis]);
+    assert_eq!(code, 0);
+    // 3 of 12 s missed in a, 5 of 5 in c; the collar of 0.25 s leaves 11.5, 4.5 and 4.5 s.
+    let row = |name: &str| words(table.lines().find(|line| line.starts_with(name)).unwrap());
+    assert_eq!(row("a ")[1..9], ["12.000", "3.000", "25.00", "0.000", "0.00", "0.000", "0.00", "25.00"]);
+    assert_eq!(row("a ")[9..], ["23.91", "25.00", "1/1", "+0"]);
+    assert_eq!(row("TOTAL")[1..9], ["22.000", "8.000", "36.36", "0.000", "0.00", "0.000", "0.00", "36.36"]);
+    assert_eq!(row("TOTAL")[9..], ["35.37", "41.67", "2/3", "0.33"]);
+    for part in
+        ["c: no hypothesis, scored as all missed", "d: no reference, not scored", "a: 1 turn that overlaps"]
+    {
+        assert!(messages.contains(part), "{part} in {messages}");
+    }
+    assert!(table.contains("exact in 2 of 3, off by one in 1"), "{table}");
+    let widths: Vec<usize> = table.lines().take(2).map(|line| line.chars().count()).collect();
+    assert_eq!(widths[0], widths[1], "columns line up");
+
+    let (_, worst, _) = scored(&["--sort", "error", "--purity", reference, hypothesis]);
+    assert!(worst.lines().nth(2).unwrap().starts_with("c ") && worst.contains("coverage"), "{worst}");
+
+    let (_, csv, _) = scored(&["--format", "csv", reference, hypothesis]);
+    let columns: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+    assert_eq!(columns, [13; 5], "{csv}");
+    let (_, markdown, _) = scored(&["--format", "md", reference, hypothesis]);
+    assert!(markdown.starts_with("| recording | speech s |"), "{markdown}");
+
+    let (_, json, _) = scored(&["--format", "json", "--collar", "0.25", reference, hypothesis]);
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(document["settings"]["collars_per_side"], serde_json::json!([0.25, 0.0]));
+    assert_eq!(document["missing"], serde_json::json!(["c"]));
+    assert_eq!(document["recordings"][0]["mapping"][0]["hypothesis"], "x");
+    assert_eq!(document["recordings"][0]["intervals"][0]["kind"], "correct");
+    assert_eq!(document["total"][1]["missed"], 8.0);
+}
+
+#[test]
+fn what_cannot_be_scored_is_named() {
+    let root = folder(&[
+        ("ref.rttm", REFERENCE),
+        ("bad.rttm", "SPEAKER a 1 0 -1 <NA> <NA> x <NA> <NA>\n"),
+        ("two/x.rttm", REFERENCE),
+        ("two/y.rttm", REFERENCE),
+    ]);
+    let reference = &*at(&root, "ref.rttm");
+    let (code, out, messages) = scored(&[reference, &at(&root, "bad.rttm")]);
+    assert!(code == 1 && out.is_empty() && messages.contains("bad.rttm:1:"), "{code} {messages}");
+    let (code, _, messages) = scored(&[&at(&root, "none"), &at(&root, "bad.rttm")]);
+    assert!(code == 1 && messages.lines().count() == 2, "{code} {messages}");
+    let (code, _, messages) = scored(&[&at(&root, "two"), reference]);
+    assert!(code == 1 && messages.contains("x.rttm") && messages.contains("y.rttm"), "{code} {messages}");
+    for wrong in [
+        &["--collar", "-1", reference, reference][..],
+        &[reference],
+        &["--collar", "x", reference, reference],
+    ] {
+        assert_eq!(scored(wrong).0, 2, "{wrong:?}");
+    }
+    let report = at(&root, "report.csv");
+    let (code, out, _) = scored(&["--format", "csv", "-o", &report, reference, reference]);
+    assert!(code == 0 && out.is_empty());
+    assert!(std::fs::read_to_string(&report).unwrap().contains("TOTAL,22.000,0.000"));
+}

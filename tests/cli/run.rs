@@ -106,9 +106,9 @@ fn rerunning_resumes() {
 fn exit_codes() {
     let summary = Summary::default();
     assert_eq!(summary.exit().code(), 0);
-    assert_eq!(Summary { failed: 1, done: 1, ..summary }.exit().code(), 1);
-    assert_eq!(Summary { skipped: 1, ..summary }.exit().code(), 0);
-    assert_eq!(Summary { failed: 1, signal: Some(2), ..summary }.exit().code(), 130);
+    assert_eq!(Summary { failed: 1, done: 1, ..summary.clone() }.exit().code(), 1);
+    assert_eq!(Summary { skipped: 1, ..summary.clone() }.exit().code(), 0);
+    assert_eq!(Summary { failed: 1, signal: Some(2), ..summary.clone() }.exit().code(), 130);
     assert_eq!(Summary { signal: Some(15), ..summary }.exit().code(), 143);
 }
 
