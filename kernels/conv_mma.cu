@@ -114,17 +114,14 @@ __device__ inline void multiply_stage(Sums<S>& sum, const u32 (&a)[S::BLOCKS_M],
 #pragma unroll
                     for (int i = 0; i < 4; i++) {
                         const float v = __uint_as_float(x[i]);
-                        high[i] = to_tf32(v);
+                        high[i] = x[i] & 0xffffe000; // the product ignores the bits below as well
                         // What is not finite stays in the high part alone: inf - inf would make a NaN of it.
-                        low[i] = fabsf(v) < 3.0e38f ? to_tf32(v - __uint_as_float(high[i])) : 0;
+                        low[i] = fabsf(v) < 3.0e38f ? __float_as_uint(v - __uint_as_float(high[i])) : 0;
                     }
                     multiply<S>(sum, low, b[0], m);
                     multiply<S>(sum, high, b[S::PARTS - 1], m);
                     multiply<S>(sum, high, b[0], m);
                 } else {
-                    if constexpr (S::M == TF32)
-#pragma unroll
-                        for (int i = 0; i < 4; i++) x[i] = to_tf32(__uint_as_float(x[i]));
                     multiply<S>(sum, x, b[0], m);
                 }
             }

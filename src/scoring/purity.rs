@@ -5,15 +5,16 @@ use std::ops::AddAssign;
 
 use super::Tally;
 
-/// Sums behind purity and coverage, in seconds in which a reference and a hypothesis speaker talk together (every pair
-/// counts).
+/// Sums behind purity and coverage, in seconds of speaker time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Purity {
-    /// All of it.
-    pub shared: f64,
-    /// That of every hypothesis speaker with the reference speaker they share the most with.
+    /// Time of the hypothesis speakers.
+    pub hypothesis: f64,
+    /// Time of the reference speakers.
+    pub reference: f64,
+    /// Time of every hypothesis speaker together with the reference speaker they share the most with.
     pub pure: f64,
-    /// That of every reference speaker with the hypothesis speaker they share the most with.
+    /// Time of every reference speaker together with the hypothesis speaker they share the most with.
     pub covered: f64,
 }
 
@@ -29,7 +30,8 @@ impl Purity {
             most.values().sum::<i64>() as f64 / 1e6
         };
         Self {
-            shared: tally.shared.values().sum::<i64>() as f64 / 1e6,
+            hypothesis: tally.hypothesis_time.iter().sum::<i64>() as f64 / 1e6,
+            reference: tally.reference_time.iter().sum::<i64>() as f64 / 1e6,
             pure: best(|pair| pair.1),
             covered: best(|pair| pair.0),
         }
@@ -37,19 +39,20 @@ impl Purity {
 
     /// How much of the hypothesis speakers' time belongs to one reference speaker each.
     pub fn purity(&self) -> f64 {
-        if self.shared > 0.0 { self.pure / self.shared } else { 1.0 }
+        if self.hypothesis > 0.0 { self.pure / self.hypothesis } else { 1.0 }
     }
 
     /// How much of the reference speakers' time is found under one hypothesis speaker each.
     pub fn coverage(&self) -> f64 {
-        if self.shared > 0.0 { self.covered / self.shared } else { 1.0 }
+        if self.reference > 0.0 { self.covered / self.reference } else { 1.0 }
     }
 }
 
 impl AddAssign for Purity {
     /// Adds another recording, weighted by time.
     fn add_assign(&mut self, other: Self) {
-        self.shared += other.shared;
+        self.hypothesis += other.hypothesis;
+        self.reference += other.reference;
         self.pure += other.pure;
         self.covered += other.covered;
     }
