@@ -191,8 +191,15 @@ __device__ inline void convolve(const ConvArgs& p) {
         p, place_of, [&](int i) -> const float(&)[4] { return sum[i / S::BLOCKS_N][i % S::BLOCKS_N]; }, ahead);
 }
 
+// Blocks that an SM should hold. The products of 7.5 take half the contraction each and need more registers.
+#if __CUDA_ARCH__ >= 800
+#define RESIDENT(BLOCKS) (BLOCKS)
+#else
+#define RESIDENT(BLOCKS) 0
+#endif
+
 #define ENTRY(NAME, ...)                                                                                              \
-    extern "C" __global__ void __launch_bounds__(NAME##_THREADS, NAME##_BLOCKS) NAME(const __grid_constant__ ConvArgs p) {           \
+    extern "C" __global__ void __launch_bounds__(NAME##_THREADS, RESIDENT(NAME##_BLOCKS)) NAME(const __grid_constant__ ConvArgs p) {           \
         typedef Shape<__VA_ARGS__> S;                                                                                 \
         static_assert(S::THREADS == NAME##_THREADS && S::STAGE == NAME##_STAGE && S::ROWS == NAME##_ROWS &&           \
                           S::COLS == NAME##_COLS && S::NT == NAME##_NT,                                               \

@@ -31,6 +31,8 @@ pub struct Job {
     pub file: String,
     /// Name of the recording in formats that allow no white space.
     pub uri: String,
+    /// Where its RTTM result is or will be, if one is wanted, also when `outputs` leaves it out as existing.
+    pub rttm: Option<PathBuf>,
     /// The results to write.
     pub outputs: Vec<Output>,
     /// Whether a result that was asked for is known to be impossible, so that the job cannot fully succeed.
@@ -85,7 +87,7 @@ pub struct Jobs {
     /// Recordings to work on.
     pub jobs: Vec<Job>,
     /// Recordings that have all their results already.
-    pub skipped: Vec<PathBuf>,
+    pub skipped: Vec<Job>,
     /// Recordings that cannot be worked on, or results of theirs that cannot be written.
     pub failures: Vec<(PathBuf, JobError)>,
     /// Number of recordings that are not worked on because of a failure.
@@ -108,18 +110,21 @@ pub fn assign(inputs: Vec<Input>, wishes: &Wishes) -> Jobs {
             }
         };
         let file = input.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let outputs = name.outputs(&wishes.formats);
+        let rttm = outputs.iter().find(|output| output.format.name == "rttm");
         let mut job = Job {
             input: input.path,
             bytes: input.bytes,
             file,
             uri: uri(&name.base),
-            outputs: name.outputs(&wishes.formats),
+            rttm: rttm.map(|output| output.path.clone()),
+            outputs,
             incomplete: false,
         };
         match check(&mut job, wishes.existing, &recordings, &mut prepared, &mut jobs.failures) {
             Ok(()) if !job.outputs.is_empty() => jobs.jobs.push(job),
             Ok(()) if job.incomplete => jobs.failed += 1,
-            Ok(()) => jobs.skipped.push(job.input),
+            Ok(()) => jobs.skipped.push(job),
             Err(error) => {
                 jobs.failures.push((job.input, error));
                 jobs.failed += 1;

@@ -71,12 +71,15 @@ fn headless(args: &Args, terminal: &Terminal) -> Exit {
         terminal.warn(path, "no recordings found");
     }
     refusals.iter().for_each(|Refusal { path, reason }| terminal.fail(path, reason));
-    plan.skipped.iter().for_each(|path| terminal.skip(path));
+    plan.skipped.iter().for_each(|job| terminal.skip(&job.input));
     let before = Summary { failed: plan.failed, skipped: plan.skipped.len(), ..Summary::default() };
     if plan.jobs.is_empty() {
         if before.total() == 0 {
             terminal.complain("no input matched");
             return Exit::NoInput;
+        }
+        if let Some(truth) = truth {
+            truth.score(&plan, &before, BTreeMap::new(), terminal);
         }
         terminal.summary(&before);
         return before.exit();

@@ -20,7 +20,7 @@ pub struct Plan {
     /// Recordings to work on, with their results.
     pub jobs: Vec<Job>,
     /// Recordings that have their results already.
-    pub skipped: Vec<PathBuf>,
+    pub skipped: Vec<Job>,
     /// Arguments that stand for nothing.
     pub empty: Vec<PathBuf>,
     /// Number of recordings that have failed already.

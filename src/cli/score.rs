@@ -1,6 +1,6 @@
 //! `speakrs-app score REF HYP`: scores turns that are there already, without audio or models.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -214,11 +214,10 @@ impl Truth {
         terminal: &Terminal,
     ) {
         let mut hypothesis = Rttm::default();
-        for job in summary.finished.iter().map(|&index| &plan.jobs[index]) {
-            let Some(output) = job.outputs.iter().find(|output| output.format.name == "rttm") else {
-                continue;
-            };
-            match rttm::read_file(&output.path) {
+        let finished = summary.finished.iter().map(|&index| &plan.jobs[index]);
+        for job in finished.chain(&plan.skipped) {
+            let Some(path) = &job.rttm else { continue };
+            match rttm::read_file(path) {
                 // A recording without speech has no line that would tell its name.
                 Ok(mut found) => {
                     let turns = found.recordings.remove(&job.uri).unwrap_or_default();
@@ -228,7 +227,9 @@ impl Truth {
             }
         }
         let all = self.reference.recordings.len();
-        self.reference.recordings.retain(|uri, _| plan.jobs.iter().any(|job| job.uri == *uri));
+        let batch: HashSet<&str> =
+            plan.jobs.iter().chain(&plan.skipped).map(|job| job.uri.as_str()).collect();
+        self.reference.recordings.retain(|uri, _| batch.contains(uri.as_str()));
         let absent = all - self.reference.recordings.len();
         let comparison = Comparison { reference: self.reference, hypothesis, uem: self.uem, provenance };
         let (text, messages) = render(&comparison, &self.view);
@@ -238,8 +239,9 @@ impl Truth {
             terminal.complain(&format!("{absent} {what} of the reference not in this batch, not scored"));
         }
         if !plan.skipped.is_empty() {
-            terminal
-                .complain("recordings that were skipped are not scored here (use speakrs-app score REF HYP)");
+            let number = plan.skipped.len();
+            let what = if number == 1 { "recording was" } else { "recordings were" };
+            terminal.complain(&format!("{number} {what} skipped, scored from the RTTM that was there"));
         }
         if let Err(reason) = print(&text) {
             terminal.complain(&reason);

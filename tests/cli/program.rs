@@ -271,6 +271,13 @@ fn a_batch_is_scored_against_a_reference() {
     let (_, again, _) = scored(&[&reference, &at(&root, "out/meeting.rttm")]);
     let row = |text: &str| text.lines().find(|line| line.starts_with("meeting ")).map(words).unwrap();
     assert_eq!(row(&table), row(&again));
+    // A run that finds everything done scores what is there.
+    let output =
+        program(&["--headless", "--skip-existing", "--output-dir", &out, "--reference", references, meeting]);
+    assert_eq!(row(&String::from_utf8(output.stdout).unwrap()), row(&again));
+    assert!(
+        String::from_utf8(output.stderr).unwrap().contains("1 recording was skipped, scored from the RTTM")
+    );
 }
 
 fn words(line: &str) -> Vec<String> {
