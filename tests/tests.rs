@@ -6,6 +6,8 @@ mod architecture;
 mod audio;
 mod cli;
 mod clustering;
+#[cfg(feature = "cuda")]
+mod kernels;
 mod models;
 mod parity;
 mod pipeline;

@@ -1,6 +1,8 @@
 //! Where the networks run: one small interface, one implementation a device. Depends on `models` and `features`.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 
 use std::fmt;
 use std::ops::ControlFlow;

@@ -1,0 +1,3 @@
+//! The networks on NVIDIA GPUs. Depends on `models` and `features`.
+
+pub mod artifacts;
