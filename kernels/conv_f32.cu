@@ -227,8 +227,6 @@ __device__ inline void convolve(const ConvArgs& p) {
 
 //                       taps stride rows NT channels stages
 ENTRY(conv3x3_f32_n32, 3, 1, 8, 32, 8, 2)
-ENTRY(conv3x3_f32_n64, 3, 1, 4, 64, 8, 2)
-ENTRY(conv3x3_f32_n64_small, 3, 1, 1, 64, 4, 2)
-ENTRY(conv3x3s2_f32_n64, 3, 2, 2, 64, 8, 2)
-ENTRY(conv3x3s2_f32_n64_small, 3, 2, 1, 64, 4, 2)
+ENTRY(conv3x3_f32_n64, 3, 1, 1, 64, 4, 2)
+ENTRY(conv3x3s2_f32_n64, 3, 2, 1, 64, 4, 2)
 ENTRY(conv1x1s2_f32_n64, 1, 2, 2, 64, 8, 4)

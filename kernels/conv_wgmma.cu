@@ -262,10 +262,12 @@ __device__ inline void convolve(const ConvArgs& p, const TensorMap& map) {
 }
 
 #define ENTRY(NAME, ...)                                                                                                     \
-    extern "C" __global__ void __launch_bounds__(384, 1)                                                                     \
+    extern "C" __global__ void __launch_bounds__(WGMMA_THREADS, 1)                                                                   \
         NAME(const __grid_constant__ ConvArgs p, const __grid_constant__ TensorMap map) {                                    \
         typedef Shape<__VA_ARGS__> S;                                                                                        \
-        static_assert(S::SHARED <= NAME##_SHARED && S::ROWS == NAME##_ROWS && S::NT == NAME##_NT, "tiles.h");                \
+        static_assert(S::SHARED <= NAME##_SHARED && S::ROWS == NAME##_ROWS && S::NT == NAME##_NT &&                          \
+                          2 * S::PAIRS == NAME##_UNITS,                                                                      \
+                      "tiles.h");                                                                                            \
         convolve<S>(p, map);                                                                                                 \
     }
 
@@ -276,13 +278,11 @@ ENTRY(wgmma_tf32_n128, TF32, 128, 2, true, 1, 5, 8, 0)
 ENTRY(wgmma_tf32_n256, TF32, 256, 1, true, 1, 6, 6, 0)
 ENTRY(wgmma_tf32_n64_small, TF32, 64, 1, true, 1, 8, 8, 0)
 ENTRY(wgmma_tf32_n32_small, TF32, 32, 1, true, 1, 8, 8, 0)
-ENTRY(wgmma_f16_c32, F16, 32, 4, false, 2, 6, 0, 2)
 ENTRY(wgmma_f16_c64, F16, 64, 4, false, 2, 5, 0, 4)
 ENTRY(wgmma_f16_n128, F16, 128, 2, true, 1, 5, 8, 0)
 ENTRY(wgmma_f16_n256, F16, 256, 1, true, 1, 6, 6, 0)
 ENTRY(wgmma_f16_n64_small, F16, 64, 1, true, 1, 8, 8, 0)
 ENTRY(wgmma_f16_n32_small, F16, 32, 1, true, 1, 8, 8, 0)
-ENTRY(wgmma_tf32x3_c32, TF32X3, 32, 4, false, 2, 3, 0, 4)
 ENTRY(wgmma_tf32x3_n64, TF32X3, 64, 4, true, 1, 3, 6, 0)
 ENTRY(wgmma_tf32x3_n128, TF32X3, 128, 2, true, 1, 3, 5, 0)
 ENTRY(wgmma_tf32x3_n64_small, TF32X3, 64, 1, true, 1, 5, 6, 0)

@@ -14,7 +14,7 @@ use speakrs_app::pipeline::{Diarization, Engine, Mode, Monitor, Settings, Stage}
 
 use crate::support::npy;
 
-static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::open(None, "cpu").expect("bundled models"));
+static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::open(None, "cpu", None).expect("bundled models"));
 static BACKEND: LazyLock<CpuBackend> =
     LazyLock::new(|| CpuBackend::new(&ModelPack::load(None).expect("bundled models")));
 
@@ -119,7 +119,8 @@ fn results_do_not_depend_on_the_number_of_threads() {
             let short = Windows::new(16_000 * 12, DEFAULT_STEP_SAMPLES);
             let speech = Activity::new(vec![1; short.count() * 589 * 3]);
             let accurate = BACKEND.embed(&samples[..16_000 * 12], &short, &speech, go_on).expect("runs");
-            [scores, fast, accurate].map(|v| v.into_iter().map(f32::to_bits).collect::<Vec<_>>())
+            [scores, fast.values, accurate.values]
+                .map(|v| v.into_iter().map(f32::to_bits).collect::<Vec<_>>())
         })
     };
     let one = run(1);

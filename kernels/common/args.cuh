@@ -29,14 +29,14 @@ struct ConvArgs {
     u32 relu;             // 1: v < 0 ? 0 : v (NaN and -0 pass), 0: none
 };
 
-// One window to pool. Its trunk frames are `count0` frames of map `map0` from frame `first0`, then the rest of
-// POOL_FRAMES from frame `first1` of map `map1`: a window may straddle two blocks of the shared trunk.
+// One window to pool. Its trunk frames are `count0` frames from unit `unit0` of the buffer on, in lines that are `pitch0`
+// units apart, then the rest of POOL_FRAMES from `unit1` on: a window may straddle two blocks of the shared trunk.
 struct PoolJob {
-    u32 map0;
-    u32 first0;
+    u32 unit0;
+    u32 pitch0;
     u32 count0;
-    u32 map1;
-    u32 first1;
+    u32 unit1;
+    u32 pitch1;
     u32 mask[3][4]; // 3 local speakers, one bit per trunk frame
 };
 
@@ -46,8 +46,6 @@ struct PoolArgs {
     float* statistics;    // [jobs][3][2][256 * height]: mean then standard deviation, each channel-major
     u32 jobs_count;
     u32 height;
-    u32 width;
-    u32 padding;
 };
 
 // out[row] = w * in[row] + bias

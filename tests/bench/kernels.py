@@ -78,7 +78,7 @@ class PackArgs(ctypes.Structure):
 
 class PoolArgs(ctypes.Structure):
     _fields_ = [(n, ctypes.c_void_p) for n in "maps jobs statistics".split()] + [
-        (n, ctypes.c_uint) for n in "jobs_count height width padding".split()
+        (n, ctypes.c_uint) for n in "jobs_count height".split()
     ]
 
 
@@ -166,8 +166,7 @@ def conv(entry, x, w, bias, residual, stride):
     )
     keep = [x, weights, bias, residual, y, overflow, args]
     if family == "wgmma":
-        shape = re.search(rf"^ENTRY\({entry}, (.*)\)", open(os.path.join(ROOT, "conv_wgmma.cu")).read(), re.M)[1].split(", ")
-        tensor = tensor_map(x, width, h, n * cin // unit(math), rows, 2 * int(shape[4]))
+        tensor = tensor_map(x, width, h, n * cin // unit(math), rows, T[f"{entry}_UNITS"])
         tiles = ceil(wo, 64) * ceil(ho, rows) * (cout // tile) * n
         return lambda s: launch("conv_wgmma.cu", entry, (min(tiles, SMS), 1, 1), T["WGMMA_THREADS"], T[f"{entry}_SHARED"], s, args, tensor), y, keep
     if family == "mma":
@@ -308,12 +307,13 @@ def stem(math):
 
 def pool(math):
     maps = to_map(torch.rand(16, 256, 10, 125, device="cuda"), math)
-    # map0, first0, count0, map1, first1 and 3 masks of 4 words: all frames, every other one, none
-    word = lambda value: [value] * 4
-    jobs = torch.tensor([[m, 0, 125, m, 0] + word(-1) + word(0x55555555) + word(0) for m in range(15)] + [[14, 25, 100, 15, 0] + word(-1) + word(0x55555555) + word(0)],
-                        dtype=torch.int32, device="cuda")
+    # unit0, pitch0, count0, unit1, pitch1 and 3 masks of 4 words: all frames, every other one, none
+    size = maps[0].numel() // unit(math)
+    masks = sum(([word] * 4 for word in (-1, 0x55555555, 0)), [])
+    jobs = [[m * size, 125, 125, 0, 0] + masks for m in range(15)] + [[14 * size + 25, 125, 100, 15 * size, 125] + masks]
+    jobs = torch.tensor(jobs, dtype=torch.int32, device="cuda")
     out = torch.full((16, 3, 2, 2560), float("nan"), device="cuda")
-    args = PoolArgs(maps.data_ptr(), jobs.data_ptr(), out.data_ptr(), 16, 10, 125, 0)
+    args = PoolArgs(maps.data_ptr(), jobs.data_ptr(), out.data_ptr(), 16, 10)
     go = lambda s: launch("pooling.cu", f"pool_{math}", (16, ceil(256 // unit(math) * 10, T["POOL_THREADS"] // 32), 1), T["POOL_THREADS"], 0, s, args)
     go(stream())
     frames = from_map(maps).double().reshape(16, 2560, 125)

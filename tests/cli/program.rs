@@ -10,11 +10,15 @@ use speakrs_app::timeline::rttm;
 
 use super::fakes::{at, folder, names};
 
+/// Hides every GPU, so that the same happens on every computer.
+const NO_GPU: &str = "-1";
+
 fn program(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_speakrs-app"));
     for name in ["RUST_LOG", "NO_COLOR", "SPEAKRS_APP_MODELS"] {
         command.env_remove(name);
     }
+    command.env("CUDA_VISIBLE_DEVICES", NO_GPU);
     // An open standard input that never ends shows that nothing waits for it.
     let mut child = command
         .args(arguments)
@@ -84,12 +88,38 @@ fn usage_errors() {
 }
 
 #[test]
-fn a_gpu_cannot_be_had_yet() {
+fn a_device_that_cannot_be_used_is_named_with_the_reason() {
     let root = folder(&[("a.wav", "")]);
-    for device in ["cuda", "cuda:1"] {
-        let (code, text) = run(&[&at(&root, "a.wav"), "--device", device]);
-        assert_eq!((code, text.lines().count()), (4, 1), "{text}");
-        assert!(text.contains("not built into this version"), "{text}");
+    let cases: [&[&str]; 5] = [
+        &["--device", "cuda"],
+        &["--device", "cuda:1"],
+        &["--device", "cpu", "--precision", "fp16"],
+        &["--precision", "tf32"],
+        &["--device", "auto", "--precision", "fp16"],
+    ];
+    for device in cases {
+        let (code, text) = run(&[&[at(&root, "a.wav").as_str()], device].concat());
+        assert_eq!((code, text.lines().count()), (4, 1), "{device:?} {text}");
+        let named =
+            format!("speakrs-app: {}: ", device.iter().find(|a| a.starts_with('c')).unwrap_or(&"auto"));
+        assert!(text.starts_with(&named), "{device:?} {text}");
+        assert!(
+            text.contains("NVIDIA driver") || text.contains("fp32 only") || text.contains("GPU"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn devices_are_listed_with_the_reason_if_one_cannot_be_used() {
+    let output = program(&["devices", "--explain"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines[0].starts_with("cpu     ") && lines[1].starts_with("cuda    not usable: "), "{text}");
+    for wrong in [&["--batch", "0"][..], &["--precision", "fp8"], &["x"]] {
+        assert_eq!(program(&[&["devices"], wrong].concat()).status.code(), Some(2), "{wrong:?}");
     }
 }
 
@@ -127,7 +157,9 @@ fn text_posing_as_audio_fails_with_a_reason_and_leaves_nothing() {
     let root = folder(&[("a.wav", "this is no audio")]);
     let (code, text) = run(&[&at(&root, "a.wav")]);
     assert_eq!(code, 1, "{text}");
-    assert!(text.starts_with(&format!("speakrs-app: {}: ", at(&root, "a.wav"))), "{text}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("speakrs-app: computing on the CPU: "), "{text}");
+    assert!(lines[1].starts_with(&format!("speakrs-app: {}: ", at(&root, "a.wav"))), "{text}");
     assert!(text.ends_with("speakrs-app: 0 done, 1 failed\n"), "{text}");
     assert_eq!(names(root.path()), ["a.wav"]);
 }
@@ -165,6 +197,7 @@ fn a_signal_stops_and_leaves_no_partial_file() {
         let mut child = Command::new(env!("CARGO_BIN_EXE_speakrs-app"))
             .args(["--headless", "-v", &at(&root, "long.wav")])
             .env_remove("RUST_LOG")
+            .env("CUDA_VISIBLE_DEVICES", NO_GPU)
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
