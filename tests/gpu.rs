@@ -2,6 +2,9 @@
 //! fail.
 #![cfg(feature = "cuda")]
 
+#[path = "support/fixtures.rs"]
+mod fixtures;
+
 #[path = "gpu/conv.rs"]
 mod conv;
 #[path = "gpu/embeddings.rs"]
@@ -13,6 +16,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use fixtures::fixtures;
 use speakrs_app::audio::{self, Channels};
 use speakrs_app::backend::cuda::artifacts::Artifacts;
 use speakrs_app::backend::cuda::launch::Gpu;
@@ -32,9 +36,12 @@ fn gpu_with(artifacts: Artifacts) -> Option<Gpu> {
 
 /// Samples of a recording in `assets/demo`.
 fn demo(name: &str) -> Vec<f32> {
-    let path = Path::new("assets/demo").join(name);
+    decoded(&Path::new("assets/demo").join(name))
+}
+
+fn decoded(path: &Path) -> Vec<f32> {
     let go_on = &mut |_| ControlFlow::Continue(());
-    audio::decode(&path, Channels::Mix, go_on).expect("a bundled recording").samples
+    audio::decode(path, Channels::Mix, go_on).expect("a recording").samples
 }
 
 fn has_gpu() -> bool {

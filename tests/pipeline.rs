@@ -12,6 +12,7 @@ use speakrs_app::models::powerset;
 use speakrs_app::models::windows::{Activity, DEFAULT_STEP_SAMPLES, Windows};
 use speakrs_app::pipeline::{Diarization, Engine, Mode, Monitor, Settings, Stage};
 
+use crate::support::fixtures::fixtures;
 use crate::support::npy;
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::open(None, "cpu", None).expect("bundled models"));
@@ -36,7 +37,7 @@ fn waveform(samples: Vec<f32>) -> Waveform {
 }
 
 fn clip(fixture: &str) -> Option<Vec<f32>> {
-    let path = npy::fixtures()?.join("parity").join(fixture).join("clip_16k.wav");
+    let path = fixtures()?.join("parity").join(fixture).join("clip_16k.wav");
     let mut reader = hound::WavReader::open(path).expect("clip");
     Some(reader.samples::<i16>().map(|s| f32::from(s.expect("sample")) / 32_768.0).collect())
 }
@@ -57,7 +58,7 @@ fn segmentation_from_audio_equals_the_capture() {
         let Some(samples) = clip(fixture) else { return };
         let windows = Windows::new(samples.len(), DEFAULT_STEP_SAMPLES);
         let activity = BACKEND.segment(&samples, &windows, &mut |_| ControlFlow::Continue(())).expect("runs");
-        let path = npy::fixtures().expect("seen").join("parity").join(fixture).join("segmentations.npz");
+        let path = fixtures().expect("seen").join("parity").join(fixture).join("segmentations.npz");
         let expected = npy::load_npz(&path, "segmentations").to_f32();
         let actual: Vec<f32> = (0..activity.windows())
             .flat_map(|c| activity.window(c).as_flattened().to_vec())

@@ -1,6 +1,7 @@
 //! Whole-model checks: embeddings on the GPU against those of the CPU.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use speakrs_app::backend::cpu::CpuBackend;
@@ -10,7 +11,7 @@ use speakrs_app::models::ModelPack;
 use speakrs_app::models::embedding::EMBEDDING_DIM;
 use speakrs_app::models::windows::{Activity, DEFAULT_STEP_SAMPLES, LOCAL_SPEAKERS, Windows};
 
-use super::{demo, has_gpu};
+use super::{decoded, demo, fixtures, has_gpu};
 
 static PACK: LazyLock<ModelPack> = LazyLock::new(|| ModelPack::load(None).expect("bundled models"));
 static CPU: LazyLock<CpuBackend> = LazyLock::new(|| CpuBackend::new(&PACK));
@@ -68,6 +69,38 @@ fn embeddings_equal_the_cpu_s_in_every_precision_and_mode() {
             let again = cuda.embed_shared(samples, &windows, &activity, &mut go_on).unwrap();
             assert!(again.values.iter().map(|v| v.to_bits()).eq(is.values.iter().map(|v| v.to_bits())));
         }
+    }
+}
+
+/// All windows of the evaluation recordings, where they are at hand.
+#[test]
+fn embeddings_of_the_evaluation_recordings_keep_the_contract() {
+    let Some(eval) = fixtures().map(|root| root.join("eval")).filter(|eval| eval.is_dir()) else { return };
+    if !has_gpu() {
+        return;
+    }
+    let backends = Precision::ALL.map(cuda);
+    let (mut windows_seen, mut least) = (0, [[1f64; 2]; 3]);
+    let files =
+        walkdir::WalkDir::new(eval).sort_by_file_name().into_iter().map(|entry| entry.expect("readable"));
+    let audio = |path: &Path| path.extension().is_some_and(|e| e == "mp3" || e == "flac" || e == "wav");
+    for file in files.filter(|file| audio(file.path())) {
+        let samples = &decoded(file.path());
+        let windows = Windows::new(samples.len(), DEFAULT_STEP_SAMPLES);
+        let activity = activity(samples, &windows);
+        let accurate = CPU.embed(samples, &windows, &activity, &mut go_on).unwrap().values;
+        let fast = CPU.embed_shared(samples, &windows, &activity, &mut go_on).unwrap().values;
+        windows_seen += windows.count();
+        for (cuda, least) in backends.iter().zip(&mut least) {
+            let is = cuda.embed(samples, &windows, &activity, &mut go_on).unwrap().values;
+            least[0] = least[0].min(least_cosine(&is, &accurate));
+            let is = cuda.embed_shared(samples, &windows, &activity, &mut go_on).unwrap().values;
+            least[1] = least[1].min(least_cosine(&is, &fast));
+        }
+    }
+    for (precision, [accurate, fast]) in Precision::ALL.into_iter().zip(least) {
+        println!("{precision}, {windows_seen} windows: least cosine {accurate:.8} accurate, {fast:.8} fast");
+        assert!(accurate.min(fast) >= contract(precision), "{precision}");
     }
 }
 
