@@ -110,6 +110,49 @@ fn a_device_that_cannot_be_used_is_named_with_the_reason() {
     }
 }
 
+/// Drivers that cannot serve: an empty library, one of CUDA 11, the stand-in that toolkits bring.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_driver_that_cannot_serve_is_one_line_and_the_cpu_does_the_work() {
+    let version = |number: u32, status: u32| {
+        format!(
+            "int cuInit(unsigned f) {{ return {status}; }} int cuDriverGetVersion(int *v) {{ *v = {number}; return 0; }} \
+             int cuGetErrorString(int e, const char **s) {{ *s = \"stub library\"; return 0; }} \
+             int cuTensorMapEncodeTiled(void) {{ return 0; }}"
+        )
+    };
+    let cases = [
+        ("int nothing;".into(), "the NVIDIA driver is too old: it supports no version that it tells"),
+        (
+            version(11_080, 0),
+            "the NVIDIA driver is too old: it supports CUDA 11.8, needed is CUDA 12.0 or newer",
+        ),
+        (version(12_040, 34), "starting the NVIDIA driver: stub library (CUDA error 34)"),
+    ];
+    for (source, reason) in cases {
+        let root = folder(&[("driver.c", source.as_str()), ("a.wav", "this is no audio")]);
+        let library = at(&root, "libcuda.so.1");
+        let built = Command::new("cc").args(["-shared", "-o", &library, &at(&root, "driver.c")]).status();
+        if !built.is_ok_and(|status| status.success()) {
+            return eprintln!("SKIPPED: no C compiler");
+        }
+        let run = |device: &str| {
+            let output = Command::new(env!("CARGO_BIN_EXE_speakrs-app"))
+                .args(["--headless", &at(&root, "a.wav"), "--device", device])
+                .env("LD_LIBRARY_PATH", root.path())
+                .output()
+                .unwrap();
+            (output.status.code(), String::from_utf8(output.stderr).unwrap())
+        };
+        let (code, text) = run("cuda");
+        assert_eq!((code, text.lines().count()), (Some(4), 1), "{text}");
+        assert!(text.starts_with(&format!("speakrs-app: cuda: {reason}")), "{text}");
+        let (code, text) = run("auto");
+        assert_eq!(code, Some(1), "{text}");
+        assert!(text.starts_with(&format!("speakrs-app: computing on the CPU: {reason}")), "{text}");
+    }
+}
+
 #[test]
 fn devices_are_listed_with_the_reason_if_one_cannot_be_used() {
     let output = program(&["devices", "--explain"]);

@@ -11,7 +11,7 @@ pub enum CudaError {
     #[error("no NVIDIA driver is installed")]
     NoDriver,
     /// The driver is older than the program needs, or a stand-in without the functions that are needed.
-    #[error("the NVIDIA driver is too old: it supports CUDA {actual}, needed is 12.0 or newer")]
+    #[error("the NVIDIA driver is too old: it supports {actual}, needed is CUDA 12.0 or newer")]
     OldDriver {
         /// CUDA version of the driver.
         actual: String,

@@ -240,7 +240,7 @@ pub struct Graph {
 // one for the graph's stream.
 unsafe impl Send for Graph {}
 
-/// CUDA version of the installed driver, such as 12.4.
+/// CUDA version of the installed driver, such as `CUDA 12.4`.
 ///
 /// # Errors
 /// If there is none, it does not start, or it is too old.
@@ -251,14 +251,14 @@ pub fn driver_version() -> Result<String, CudaError> {
     }
     // SAFETY: the library is there. The symbols are looked up, not called.
     let has = |name: &[u8]| unsafe { sys::culib().get::<unsafe extern "C" fn()>(name) }.is_ok();
-    if !has(b"cuInit\0") || !has(b"cuDriverGetVersion\0") {
-        return Err(CudaError::OldDriver { actual: "none that can be asked for".into() });
+    if !["cuInit", "cuDriverGetVersion", "cuGetErrorString"].iter().all(|name| has(name.as_bytes())) {
+        return Err(CudaError::OldDriver { actual: "no version that it tells".into() });
     }
     let mut version = 0;
     // SAFETY: the function exists and writes one integer.
     call("asking for the driver's version", unsafe { sys::cuDriverGetVersion(&mut version) }.result())?;
-    let text = format!("{}.{}", version / 1000, version % 1000 / 10);
-    if version < OLDEST_DRIVER || !has(b"cuTensorMapEncodeTiled\0") {
+    let text = format!("CUDA {}.{}", version / 1000, version % 1000 / 10);
+    if version < OLDEST_DRIVER || !has(b"cuTensorMapEncodeTiled") {
         return Err(CudaError::OldDriver { actual: text });
     }
     call("starting the NVIDIA driver", result::init())?;
