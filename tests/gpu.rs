@@ -11,6 +11,8 @@ mod conv;
 mod embeddings;
 #[path = "gpu/guards.rs"]
 mod guards;
+#[path = "gpu/segmentation.rs"]
+mod segmentation;
 
 use std::io::Write;
 use std::ops::ControlFlow;

@@ -12,9 +12,11 @@ use speakrs_app::backend::Precision;
 use speakrs_app::backend::cuda::embedder::Embedder;
 use speakrs_app::backend::cuda::kernel::{Arithmetic, Family};
 use speakrs_app::backend::cuda::launch::{ConvLaunch, Epilogue, Gpu};
+use speakrs_app::backend::cuda::segmenter::Segmenter;
 use speakrs_app::backend::cuda::{artifacts, error::CudaError, trunk};
 use speakrs_app::features::MELS;
 use speakrs_app::models::ModelPack;
+use speakrs_app::models::windows::{DEFAULT_STEP_SAMPLES, Windows};
 
 const WINDOW: usize = 998;
 const BLOCK: usize = 6_320;
@@ -49,6 +51,19 @@ fn main() -> anyhow::Result<()> {
             }
         }
     }
+    let mut segmenter = Segmenter::new(embedder.gpu(), &pack.segmentation)?;
+    let samples: Vec<f32> = (0..16_000 * 400).map(|i| ((i * 7919) % 2003) as f32 / 2003.0 - 0.5).collect();
+    let windows = Windows::new(samples.len(), DEFAULT_STEP_SAMPLES);
+    for batch in [1, 8, 32, 64, 132, segmenter.most(&windows)] {
+        let mut run = || segmenter.classes(embedder.gpu(), &samples, &windows, 0, batch).map(drop);
+        run()?;
+        let us = median(|| {
+            let start = Instant::now();
+            run()?;
+            Ok(start.elapsed().as_secs_f64() * 1e6)
+        })?;
+        println!("{}", json!({"segmentation with copies": batch, "us": us / batch as f64}));
+    }
     if std::env::args().any(|argument| argument == "--layers") {
         for precision in Precision::ALL {
             for batch in [1, 32] {
@@ -62,7 +77,7 @@ fn main() -> anyhow::Result<()> {
 /// Microseconds of one whole pass: the median of 7 rounds of 10.
 fn pass(embedder: &mut Embedder, precision: Precision, batch: usize, width: usize) -> Result<f64, CudaError> {
     let features: Vec<f32> = (0..batch * width * MELS).map(|i| (i % 97) as f32 / 50.0 - 1.0).collect();
-    embedder.run_trunk(precision, batch, width, &features)?;
+    embedder.run_trunk(precision, batch, width, |gpu, buffer| gpu.write("features", buffer, &features))?;
     embedder.launch_trunk(precision, batch, width)?;
     median(|| {
         embedder.gpu().finish()?;

@@ -5,7 +5,7 @@ mod activation;
 mod conv;
 mod gemm;
 mod lstm;
-pub(super) mod segmentation;
+mod segmentation;
 mod simd;
 mod sincnet;
 mod trunk;

@@ -42,7 +42,7 @@ impl Dense {
 }
 
 /// Prepared weights of the whole network.
-pub(in crate::backend) struct Segmentation {
+pub(super) struct Segmentation {
     front: SincNet,
     lstm: Vec<Layer>,
     linears: [Dense; 2],

@@ -123,7 +123,8 @@ impl Embedder {
         (bytes / (map_bytes_per_frame(precision) * width)).min(self.frames / width)
     }
 
-    /// Runs the trunk on `features`, row-major `[batch, width, MELS]`.
+    /// Runs the trunk on `batch` inputs of `width` fbank frames, whose features `fill` writes into the buffer that it gets,
+    /// row-major `[batch, width, MELS]`.
     ///
     /// # Errors
     /// If the batch is larger than [`Embedder::most`] or the GPU fails.
@@ -132,14 +133,13 @@ impl Embedder {
         precision: Precision,
         batch: usize,
         width: usize,
-        features: &[f32],
+        fill: impl FnOnce(&mut Gpu, &Buffer) -> Result<(), CudaError>,
     ) -> Result<(), CudaError> {
         if batch > self.most(precision, width) {
             let most = self.most(precision, width) as u64;
             return Err(CudaError::Index { context: "inputs of a batch".into(), actual: batch as u64, most });
         }
-        debug_assert_eq!(features.len(), batch * width * MELS);
-        self.gpu.write("features", &self.maps.features, features)?;
+        fill(&mut self.gpu, &self.maps.features)?;
         self.launch_trunk(precision, batch, width)
     }
 

@@ -47,6 +47,7 @@ unsafe impl Plain for u8 {}
 unsafe impl Plain for u16 {}
 unsafe impl Plain for u32 {}
 unsafe impl Plain for f32 {}
+unsafe impl Plain for [f32; 2] {}
 unsafe impl Plain for PoolJob {}
 
 /// The argument of every convolution (`ConvArgs`).
@@ -228,6 +229,49 @@ pub struct ConvLaunch<'a> {
     /// Word that is set to 1 when a value does not fit FP16.
     pub overflow: &'a Buffer,
 }
+
+/// One field of a struct of arguments.
+#[derive(Clone, Copy)]
+pub(super) enum Arg<'a> {
+    /// A buffer of which the kernel reads that many bytes.
+    In(&'static str, &'a Buffer, usize),
+    /// A buffer of which the kernel writes that many bytes.
+    Out(&'static str, &'a Buffer, usize),
+    /// A pointer to nothing.
+    Null,
+    /// A 32-bit size.
+    Size(&'static str, usize),
+    /// A 64-bit size.
+    U64(u64),
+    /// A number.
+    F32(f32),
+}
+
+/// A struct of arguments as bytes.
+#[repr(C, align(16))]
+#[derive(Clone, Copy)]
+struct Blob {
+    bytes: [u8; 256],
+    len: usize,
+}
+
+impl Default for Blob {
+    fn default() -> Self {
+        Self { bytes: [0; 256], len: 0 }
+    }
+}
+
+impl Blob {
+    /// Adds a field at its natural alignment.
+    fn push(&mut self, field: &[u8]) {
+        self.len = self.len.next_multiple_of(field.len());
+        self.bytes[self.len..][..field.len()].copy_from_slice(field);
+        self.len += field.len();
+    }
+}
+
+// SAFETY: the kernel's struct is what the bytes begin with.
+unsafe impl DeviceRepr for Blob {}
 
 /// Recorded launches, which are replayed with one call.
 pub struct Graph {
@@ -700,6 +744,63 @@ impl Gpu {
         let blocks = (args.rows * args.outputs).div_ceil(THREADS);
         // SAFETY: as above.
         unsafe { self.launch("dense_reduce", &function, (blocks, 1, 1), THREADS, 0, &args, None) }
+    }
+
+    /// Launches `entry` of `file` with one struct of `arguments`, in its order. Buffers are checked for the bytes that the
+    /// caller says the kernel reads or writes.
+    ///
+    /// # Errors
+    /// If a buffer is too short, an output overlaps another buffer, or the struct has another size than the kernel's.
+    pub(super) fn call(
+        &mut self,
+        (file, entry): (&'static str, &'static str),
+        grid: [usize; 3],
+        threads: u32,
+        shared: u32,
+        arguments: &[Arg<'_>],
+    ) -> Result<(), CudaError> {
+        let mut blob = Blob::default();
+        for (index, argument) in arguments.iter().enumerate() {
+            match *argument {
+                Arg::In(name, buffer, bytes) | Arg::Out(name, buffer, bytes) => {
+                    at_least(format_args!("{entry}: {name}"), buffer, bytes)?;
+                    blob.push(&buffer.address().to_le_bytes());
+                    self.keep(&[buffer]);
+                    let written = matches!(argument, Arg::Out(..));
+                    let others = arguments.iter().enumerate().filter(|(other, _)| written && *other != index);
+                    let overlaps = |(_, other): (usize, &Arg<'_>)| match other {
+                        Arg::In(_, other, _) | Arg::Out(_, other, _) => buffer.overlaps(other),
+                        _ => false,
+                    };
+                    if others.into_iter().any(overlaps) {
+                        return Err(CudaError::Overlap { context: format!("{entry}: {name}") });
+                    }
+                }
+                Arg::Null => blob.push(&0u64.to_le_bytes()),
+                Arg::U64(value) => blob.push(&value.to_le_bytes()),
+                Arg::Size(name, value) => blob.push(&small(entry, name, value)?.to_le_bytes()),
+                Arg::F32(value) => blob.push(&value.to_le_bytes()),
+            }
+        }
+        let Architecture { major, minor } = self.device.capability;
+        let architecture = self.artifacts.image((major, minor), file)?.architecture;
+        let known = self.artifacts.entries(architecture, file).iter().find(|known| known.name == entry);
+        if let Some(expected) = known.and_then(|known| known.parameter_bytes)
+            && expected as usize != blob.len.next_multiple_of(8)
+        {
+            let context = format!("{entry}: arguments");
+            return Err(CudaError::BufferLength { context, expected: expected as usize, actual: blob.len });
+        }
+        if grid.contains(&0) {
+            return Ok(());
+        }
+        within(format_args!("{entry}: grid"), grid[0] as u64, i32::MAX as u64)?;
+        within(format_args!("{entry}: grid"), grid[1].max(grid[2]) as u64, GRID_YZ)?;
+        let function = self.function(file, entry, shared)?;
+        let grid = (grid[0] as u32, grid[1] as u32, grid[2] as u32);
+        // SAFETY: the struct has the kernel's size, and every buffer in it the bytes that the caller, which knows the
+        // kernel, says it needs; kernels reach GPU memory only.
+        unsafe { self.launch(entry, &function, grid, threads, shared, &blob, None) }
     }
 
     /// The function `entry` of `file`, which may use `shared` bytes of dynamic shared memory.

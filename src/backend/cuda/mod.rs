@@ -1,14 +1,17 @@
 //! The networks on NVIDIA GPUs. Depends on `models` and `features`.
 //!
-//! [`dispatch`] is the table of kernels, [`trunk`] runs them, [`embedder`] batches and pools, [`launch`] calls the driver.
+//! [`dispatch`] is the table of kernels; [`segmenter`] and [`trunk`] run the two networks, [`embedder`] batches and pools,
+//! [`features`] feeds the trunk, [`launch`] calls the driver.
 
 pub mod artifacts;
 pub mod device;
 pub mod dispatch;
 pub mod embedder;
 pub mod error;
+pub mod features;
 pub mod kernel;
 pub mod launch;
+pub mod segmenter;
 pub mod tiles;
 pub mod trunk;
 
@@ -21,14 +24,16 @@ use self::artifacts::{Architecture, Artifacts};
 use self::device::Device;
 use self::embedder::{Embedder, Part, Place, Window};
 use self::error::CudaError;
-use self::launch::Gpu;
+use self::features::Features;
+use self::launch::{Buffer, Gpu};
+use self::segmenter::Segmenter;
 use super::blocks::{Block, blocks, has_speech, spoken_slices};
-use super::cpu::segmentation::Segmentation;
 use super::{Backend, BackendError, BackendInfo, Embeddings, Observer, Precision, Progress, report};
-use crate::features::{Fbank, MELS, frames_in, subtract_mean};
+use crate::features::{Fbank, MELS, SHIFT, frames_in, subtract_mean};
 use crate::models::ModelPack;
 use crate::models::embedding::{EMBEDDING_DIM, TIME_REDUCTION};
-use crate::models::windows::{Activity, LOCAL_SPEAKERS, WINDOW_SAMPLES, Windows};
+use crate::models::powerset;
+use crate::models::windows::{Activity, LOCAL_SPEAKERS, WINDOW_FRAMES, WINDOW_SAMPLES, Windows};
 
 /// Environment variable that makes the kernels be chosen as for a lower compute capability, such as 8.0.
 pub const ARCHITECTURE_VARIABLE: &str = "SPEAKRS_APP_CUDA_ARCHITECTURE";
@@ -67,13 +72,19 @@ pub fn precision(device: &Device, wanted: Option<Precision>) -> Result<Precision
     }
 }
 
-/// Embeddings on a GPU, segmentation on the CPU.
+/// Both networks on a GPU.
 pub struct CudaBackend {
     info: BackendInfo,
-    segmentation: Segmentation,
     fbank: Fbank,
     silence: Vec<f32>,
-    embedder: Mutex<Embedder>,
+    state: Mutex<State>,
+}
+
+/// What one recording at a time works with.
+struct State {
+    embedder: Embedder,
+    segmenter: Segmenter,
+    features: Features,
 }
 
 impl CudaBackend {
@@ -82,25 +93,69 @@ impl CudaBackend {
     /// # Errors
     /// If the GPU cannot be used.
     pub fn new(pack: &ModelPack, ordinal: usize, wanted: Option<Precision>) -> Result<Self, CudaError> {
-        let gpu = Gpu::open(ordinal, artifacts()?)?;
+        let mut gpu = Gpu::open(ordinal, artifacts()?)?;
         let precision = precision(gpu.device(), wanted)?;
         let name = gpu.device().name.clone();
+        let fbank = Fbank::new(pack.mel_floor);
+        let features = Features::new(&mut gpu, &fbank)?;
+        let segmenter = Segmenter::new(&mut gpu, &pack.segmentation)?;
+        let embedder = Embedder::new(gpu, &pack.embedding)?;
         Ok(Self {
             info: BackendInfo { device: format!("cuda:{ordinal}"), name, precision },
-            segmentation: Segmentation::new(&pack.segmentation),
-            fbank: Fbank::new(pack.mel_floor),
+            fbank,
             silence: pack.embedding.linear_bias.clone(),
-            embedder: Mutex::new(Embedder::new(gpu, &pack.embedding)?),
+            state: Mutex::new(State { embedder, segmenter, features }),
         })
     }
 
-    fn embedder(&self) -> MutexGuard<'_, Embedder> {
+    /// Log-probabilities of windows `range`, row-major `[windows, WINDOW_FRAMES, CLASSES]`.
+    ///
+    /// # Errors
+    /// If the GPU fails.
+    pub fn log_probabilities(
+        &self,
+        samples: &[f32],
+        windows: &Windows,
+        range: Range<usize>,
+    ) -> Result<Vec<f32>, BackendError> {
+        let State { embedder, segmenter, .. } = &mut *self.state();
+        let mut values = Vec::new();
+        for (first, count) in batches(range, segmenter.most(windows)) {
+            let scores = segmenter.log_probabilities(embedder.gpu(), samples, windows, first, count);
+            values.extend(scores.map_err(|error| self.failed(error))?);
+        }
+        Ok(values)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
         // A panic elsewhere leaves no half-done work behind that matters: every batch starts afresh.
-        self.embedder.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn failed(&self, error: CudaError) -> BackendError {
         BackendError::Failed { device: self.info.device.clone(), reason: error.to_string() }
+    }
+
+    /// Computes the fbank frames of the recording on the GPU. `false` if windows do not meet them or they do not fit the
+    /// memory: then the CPU computes features window by window.
+    fn load_features(
+        &self,
+        state: &mut State,
+        samples: &[f32],
+        windows: &Windows,
+    ) -> Result<bool, BackendError> {
+        if !windows.step().is_multiple_of(SHIFT) {
+            return Ok(false);
+        }
+        let frames = frames_in(windows.start_sample(windows.count() - 1) + WINDOW_SAMPLES);
+        match state.features.load(state.embedder.gpu(), samples, frames) {
+            Ok(()) => Ok(true),
+            Err(CudaError::Memory { .. }) => {
+                tracing::warn!("GPU memory is short; the features of this recording are computed on the CPU");
+                Ok(false)
+            }
+            Err(error) => Err(self.failed(error)),
+        }
     }
 
     /// Runs `work` in the backend's precision, and in TF32 (before 8.0 in FP32) if a value does not fit FP16.
@@ -109,7 +164,7 @@ impl CudaBackend {
         mut work: impl FnMut(Precision) -> Result<Option<Vec<f32>>, BackendError>,
     ) -> Result<Embeddings, BackendError> {
         let wider = || {
-            let device = self.embedder().gpu().device().clone();
+            let device = self.state().embedder.gpu().device().clone();
             precision(&device, Some(Precision::Tf32)).unwrap_or(Precision::Fp32)
         };
         let mut precision = self.info.precision;
@@ -133,24 +188,31 @@ impl CudaBackend {
         activity: &Activity,
         progress: Progress<'_>,
     ) -> Result<Option<Vec<f32>>, BackendError> {
-        let mut embedder = self.embedder();
+        let mut state = self.state();
+        let on_gpu = self.load_features(&mut state, samples, windows)?;
+        let State { embedder, features, .. } = &mut *state;
         let mut out = Slots::new(&self.silence, windows);
         let width = frames_in(WINDOW_SAMPLES);
         let spoken: Vec<usize> = (0..windows.count()).filter(|&c| has_speech(activity, c)).collect();
         let mut done = 0;
         for batch in spoken.chunks(embedder.most(precision, width)) {
-            let features: Vec<f32> = batch
-                .par_iter()
-                .map(|&c| {
+            let fill = |gpu: &mut Gpu, buffer: &Buffer| {
+                if on_gpu {
+                    let starts: Vec<usize> = batch.iter().map(|&c| windows.start_sample(c) / SHIFT).collect();
+                    return features.windows(gpu, &starts, width, buffer);
+                }
+                let of_window = |&c: &usize| {
                     let mut features = self.fbank.log_mel(&windows.cut(samples, c));
                     subtract_mean(&mut features);
                     features
-                })
-                .flatten_iter()
-                .collect();
-            embedder
-                .run_trunk(precision, batch.len(), width, &features)
-                .map_err(|error| self.failed(error))?;
+                };
+                gpu.write(
+                    "features",
+                    buffer,
+                    &batch.par_iter().map(of_window).flatten_iter().collect::<Vec<_>>(),
+                )
+            };
+            embedder.run_trunk(precision, batch.len(), width, fill).map_err(|error| self.failed(error))?;
             let frames = width.div_ceil(TIME_REDUCTION);
             let pooled: Vec<Window> = batch
                 .iter()
@@ -178,7 +240,9 @@ impl CudaBackend {
         activity: &Activity,
         progress: Progress<'_>,
     ) -> Result<Option<Vec<f32>>, BackendError> {
-        let mut embedder = self.embedder();
+        let mut state = self.state();
+        let on_gpu = self.load_features(&mut state, samples, windows)?;
+        let State { embedder, features, .. } = &mut *state;
         let mut out = Slots::new(&self.silence, windows);
         let spoken = spoken_slices(windows, activity);
         let wanted: Vec<Block> =
@@ -187,13 +251,20 @@ impl CudaBackend {
         for batch in wanted.chunk_by(|a, b| a.frames().len() == b.frames().len()) {
             let width = batch[0].frames().len();
             for batch in batch.chunks(embedder.most(precision, width).max(1)) {
-                let features: Vec<f32> = batch
-                    .par_iter()
-                    .map(|block| block.features(samples, &self.fbank))
-                    .flatten_iter()
-                    .collect();
+                let fill = |gpu: &mut Gpu, buffer: &Buffer| {
+                    if on_gpu {
+                        let starts: Vec<usize> = batch.iter().map(|block| block.frames().start).collect();
+                        return features.blocks(gpu, &starts, width, frames_in(WINDOW_SAMPLES), buffer);
+                    }
+                    let of_block = |block: &Block| block.features(samples, &self.fbank);
+                    gpu.write(
+                        "features",
+                        buffer,
+                        &batch.par_iter().map(of_block).flatten_iter().collect::<Vec<_>>(),
+                    )
+                };
                 embedder
-                    .run_trunk(precision, batch.len(), width, &features)
+                    .run_trunk(precision, batch.len(), width, fill)
                     .map_err(|error| self.failed(error))?;
                 let last = &batch[batch.len() - 1];
                 let end = last.trunk_core().end;
@@ -222,6 +293,12 @@ impl CudaBackend {
         }
         Ok(Some(out.values))
     }
+}
+
+/// `range` in batches of at most `most`: the first and the size of each.
+fn batches(range: Range<usize>, most: usize) -> impl Iterator<Item = (usize, usize)> {
+    let end = range.end;
+    range.step_by(most).map(move |first| (first, most.min(end - first)))
 }
 
 /// The frames of `slice` in the core of `block`, whose output is `map`.
@@ -275,7 +352,15 @@ impl Backend for CudaBackend {
         windows: &Windows,
         progress: Progress<'_>,
     ) -> Result<Activity, BackendError> {
-        self.segmentation.activity(samples, windows, progress)
+        let State { embedder, segmenter, .. } = &mut *self.state();
+        let mut data = Vec::with_capacity(windows.count() * WINDOW_FRAMES * LOCAL_SPEAKERS);
+        for (first, count) in batches(0..windows.count(), segmenter.most(windows)) {
+            let classes = segmenter.classes(embedder.gpu(), samples, windows, first, count);
+            let classes = classes.map_err(|error| self.failed(error))?;
+            data.extend(classes.iter().flat_map(|&class| powerset::MEMBERS[usize::from(class)]));
+            report(progress, first + count, windows.count())?;
+        }
+        Ok(Activity::new(data))
     }
 
     fn embed(
@@ -300,12 +385,12 @@ impl Backend for CudaBackend {
 
     fn trace(&self, samples: &[f32], observe: Observer<'_>) -> Result<(), BackendError> {
         let windows = Windows::new(samples.len().min(WINDOW_SAMPLES), WINDOW_SAMPLES);
-        self.segmentation.run(samples, &windows, 0..1, observe);
         let mut features = self.fbank.log_mel(&windows.cut(samples, 0));
         subtract_mean(&mut features);
         observe("features", &[frames_in(WINDOW_SAMPLES), MELS], &features);
         let precision = self.info.precision;
-        self.embedder()
+        self.state()
+            .embedder
             .trace(precision, &features, &mut |step, bytes| {
                 let shape = [step.op.height_out(), step.op.width_out(), step.op.shape.output];
                 let name = step.name.strip_suffix(".conv2").unwrap_or(&step.name);
