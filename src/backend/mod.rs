@@ -95,6 +95,12 @@ pub trait Backend: Send + Sync {
     /// What it runs on.
     fn info(&self) -> &BackendInfo;
 
+    /// How many recordings should be in work at a time: with a device of its own for the networks, one clusters or is
+    /// read from memory while another computes.
+    fn recordings(&self) -> usize {
+        1
+    }
+
     /// Which local speakers are active in every window of `samples` (C3, C4).
     ///
     /// # Errors

@@ -25,7 +25,7 @@ use run::Summary;
 use score::Truth;
 
 use crate::pipeline::Engine;
-use crate::pipeline::batch::AudioFiles;
+use crate::pipeline::batch::{AudioFiles, Diarize};
 
 /// Runs the program and tells how it ended.
 pub fn main() -> Exit {
@@ -124,7 +124,8 @@ fn work(plan: &Plan, terminal: &Terminal, truth: Option<Truth>) -> anyhow::Resul
         recordings = plan.jobs.len(),
         "models loaded"
     );
-    let summary = run::run(plan, &settings, &AudioFiles, &[&engine], terminal, &stop);
+    let engines: Vec<&dyn Diarize> = vec![&engine; engine.recordings()];
+    let summary = run::run(plan, &settings, &AudioFiles, &engines, terminal, &stop);
     if let Some(truth) = truth {
         let provenance = BTreeMap::from([
             ("model", engine.model().to_owned()),

@@ -165,6 +165,11 @@ impl Engine {
         self.backend.info().clone()
     }
 
+    /// How many recordings should be in work at a time.
+    pub fn recordings(&self) -> usize {
+        self.backend.recordings()
+    }
+
     /// Why the networks do not run on a GPU, if the choice of the device was left to the program.
     pub fn device_reason(&self) -> Option<&str> {
         self.device_reason.as_deref()

@@ -1,7 +1,7 @@
 //! Times the embedding network on a GPU: whole passes of the trunk (recorded, replayed), blocks of the shared trunk, and
 //! each layer on its own with its share of the floor. One JSON object a line; `tests/bench/trunk.py` runs it beside cuDNN.
 //!
-//!     cargo run --release --example bench_gpu -- [--layers]
+//!     cargo run --release --example bench_gpu -- [--layers] [--segmentation]
 //!
 //! Floors are the longer of products and traffic on one H200: FP32 60, TF32 495, FP16 790 TFLOP/s, 4.3 TB/s.
 
@@ -39,7 +39,8 @@ fn main() -> anyhow::Result<()> {
                "seconds to load models": loaded.as_secs_f64(), "to open the GPU": (opened - loaded).as_secs_f64(),
                "to the end of the first pass": (ready - opened).as_secs_f64()})
     );
-    for precision in Precision::ALL {
+    let only_segmentation = std::env::args().any(|argument| argument == "--segmentation");
+    for precision in Precision::ALL.into_iter().filter(|_| !only_segmentation) {
         for (width, batches) in [(WINDOW, &[1, 2, 4, 8, 16, 31, 32][..]), (BLOCK, &[1, 5])] {
             for &batch in batches {
                 let us = pass(&mut embedder, precision, batch, width)?;

@@ -152,12 +152,15 @@ fn max_pool(values: &[f32]) -> Vec<f32> {
     out
 }
 
-/// Instance normalisation over time of `[frames, channels]`, then the leaky rectifier.
+/// Instance normalisation over time of `[frames, channels]`, then the leaky rectifier. Sums are of differences to the
+/// first frame, so that a constant channel, as in digital silence, is centred exactly: what rounding left of it would
+/// be multiplied by up to 316.
 fn normalise(x: &mut [f32], norm: &Norm) {
     let channels = norm.scale.len();
     let frames = (x.len() / channels) as f64;
-    let mean: Vec<f32> =
-        vectorised!(column_sums(x, channels, |v, _| v, &[])).iter().map(|s| (s / frames) as f32).collect();
+    let first = x[..channels].to_vec();
+    let sums = vectorised!(column_sums(x, channels, |v, c| v - c, &first));
+    let mean: Vec<f32> = sums.iter().zip(&first).map(|(s, &c)| (f64::from(c) + s / frames) as f32).collect();
     let squares = vectorised!(column_sums(x, channels, |v, m| (v - m) * (v - m), &mean));
     let scale: Vec<f32> = squares
         .iter()
@@ -179,8 +182,6 @@ fn normalise(x: &mut [f32], norm: &Norm) {
 #[inline(always)]
 fn column_sums(x: &[f32], channels: usize, f: impl Fn(f32, f32) -> f32, centre: &[f32]) -> Vec<f64> {
     const RUN: usize = 32;
-    let zeros = vec![0.0; channels];
-    let centre = if centre.is_empty() { &zeros } else { centre };
     let mut sums = vec![0.0f64; channels];
     let mut partial = vec![0.0f32; channels];
     for run in x.chunks(RUN * channels) {

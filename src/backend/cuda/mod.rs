@@ -38,6 +38,9 @@ use crate::models::windows::{Activity, LOCAL_SPEAKERS, WINDOW_FRAMES, WINDOW_SAM
 /// Environment variable that makes the kernels be chosen as for a lower compute capability, such as 8.0.
 pub const ARCHITECTURE_VARIABLE: &str = "SPEAKRS_APP_CUDA_ARCHITECTURE";
 
+/// Recordings in work at a time: one computes, one clusters, one waits with its samples at hand.
+const RECORDINGS: usize = 3;
+
 /// The prebuilt kernels, for the architecture that the environment forces if it does.
 ///
 /// # Errors
@@ -344,6 +347,10 @@ impl Slots {
 impl Backend for CudaBackend {
     fn info(&self) -> &BackendInfo {
         &self.info
+    }
+
+    fn recordings(&self) -> usize {
+        RECORDINGS
     }
 
     fn segment(
