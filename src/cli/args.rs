@@ -32,6 +32,7 @@ Scoring:
 
 Devices:
   speakrs-app devices        lists the GPUs and says which can be used; see speakrs-app devices --help
+  speakrs-app bench FILES    measures the speed of every stage here; see speakrs-app bench --help
 
 Exit codes:
   0    every recording is done (one without speech counts as done)

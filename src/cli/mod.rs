@@ -2,6 +2,7 @@
 //! Depends on `app` and `pipeline`. The only module that writes to the terminal.
 
 pub mod args;
+pub mod bench;
 pub mod devices;
 pub mod exit;
 pub mod plan;
@@ -30,11 +31,14 @@ use crate::pipeline::batch::{AudioFiles, Diarize};
 /// Runs the program and tells how it ended.
 pub fn main() -> Exit {
     let typed: Vec<OsString> = env::args_os().collect();
-    if typed.get(1).is_some_and(|word| word == "score") {
-        return score::main(&typed[2..]);
-    }
-    if typed.get(1).is_some_and(|word| word == "devices") {
-        return devices::main(&typed[2..]);
+    let subcommand: Option<fn(&[OsString]) -> Exit> = match typed.get(1).and_then(|word| word.to_str()) {
+        Some("score") => Some(score::main),
+        Some("devices") => Some(devices::main),
+        Some("bench") => Some(bench::main),
+        _ => None,
+    };
+    if let Some(subcommand) = subcommand {
+        return subcommand(&typed[2..]);
     }
     let args = match Args::try_parse_from(&typed) {
         Ok(args) => args,

@@ -140,7 +140,7 @@ fn wishes(args: &Args) -> Wishes {
 }
 
 /// The step in seconds, a whole number of samples.
-fn step(typed: Option<f64>) -> Result<f64, PlanError> {
+pub(super) fn step(typed: Option<f64>) -> Result<f64, PlanError> {
     let rate = f64::from(SAMPLE_RATE);
     let Some(seconds) = typed else { return Ok(DEFAULT_STEP_SAMPLES as f64 / rate) };
     let longest = WINDOW_SAMPLES as f64 / rate;
@@ -169,7 +169,8 @@ fn speakers(args: &Args) -> Result<SpeakerBounds, PlanError> {
     })
 }
 
-fn check_device(device: &str) -> Result<(), PlanError> {
+/// Whether `device` is the name of a device, be it there or not.
+pub(super) fn check_device(device: &str) -> Result<(), PlanError> {
     let known = match device.split_once(':') {
         None => matches!(device, "auto" | "cpu" | "cuda"),
         Some((kind, number)) => kind == "cuda" && number.parse::<u16>().is_ok(),

@@ -110,6 +110,34 @@ fn a_device_that_cannot_be_used_is_named_with_the_reason() {
     }
 }
 
+#[test]
+fn the_bench_prints_every_stage_and_leaves_nothing() {
+    let root = folder(&[]);
+    silence(&at(&root, "a.wav"), 12);
+    let output =
+        program(&["bench", &at(&root, "a.wav"), "--rounds", "2", "--device", "cpu", "--format", "json"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let seconds = |key: &str| json["stages"][key].as_f64().unwrap_or(f64::NAN);
+    for stage in ["decode", "segmentation", "embedding", "clustering", "write"] {
+        assert!(seconds(stage) >= 0.0, "{stage}: {text}");
+    }
+    assert!((json["audio"].as_f64().unwrap() - 12.0).abs() < 1e-9 && json["precision"] == "fp32", "{text}");
+    let table = program(&["bench", &at(&root, "a.wav"), "--rounds", "1", "--device", "cpu"]);
+    let table = String::from_utf8(table.stdout).unwrap();
+    assert!(table.contains("\nas a batch ") && table.contains("\nsegmentation "), "{table}");
+    assert_eq!(names(root.path()), ["a.wav"]);
+    for (arguments, code) in [
+        (&["bench"][..], 2),
+        (&["bench", "missing.wav"], 3),
+        (&["bench", "x.wav", "--device", "tpu"], 2),
+        (&["bench", "x.wav", "--step", "0"], 2),
+    ] {
+        assert_eq!(program(arguments).status.code(), Some(code), "{arguments:?}");
+    }
+}
+
 /// Drivers that cannot serve: an empty library, one of CUDA 11, the stand-in that toolkits bring.
 #[test]
 #[cfg(target_os = "linux")]
