@@ -1,12 +1,9 @@
 //! What a launch must refuse: each with context, expected and actual.
 
-use speakrs_app::backend::Precision;
 use speakrs_app::backend::cuda::artifacts::{Architecture, Artifacts};
-use speakrs_app::backend::cuda::embedder::Embedder;
 use speakrs_app::backend::cuda::error::CudaError;
 use speakrs_app::backend::cuda::kernel::{KERNELS, Kernel, Op, mma_f16_n64, mma_f16_n64_slim, mma_tf32_n64};
 use speakrs_app::backend::cuda::launch::{Buffer, ConvLaunch, Epilogue, Gpu, Packed, PoolJob};
-use speakrs_app::models::ModelPack;
 use speakrs_app::models::embedding::ConvShape;
 
 use super::{gpu, gpu_with};
@@ -150,29 +147,4 @@ fn a_gpu_that_is_not_there_is_named() {
     let Some(_) = gpu() else { return };
     let error = Gpu::open(999, Artifacts::load().unwrap()).err().expect("no such GPU").to_string();
     assert!(error.starts_with("there is no GPU number 999: the driver lists "), "{error}");
-}
-
-/// Where memory is short the batch is halved until it fits, and less than the smallest batch is an error.
-#[test]
-fn short_memory_halves_the_batch() {
-    let Some(mut gpu) = gpu() else { return };
-    let weights = ModelPack::load(None).expect("bundled models").embedding;
-    const MIB: usize = 1 << 20;
-    // Takes all memory but for what the whole device cannot give in one piece.
-    let mut taken = Vec::new();
-    for size in [4096, 512, 64] {
-        while let Ok(buffer) = gpu.allocate("a test", size * MIB) {
-            taken.push(buffer);
-        }
-    }
-    assert!(matches!(Embedder::new(gpu, &weights), Err(CudaError::Memory { .. })));
-    // The pieces were of 64 MiB at the end: room for some windows, not for all 32, which take 1.1 GB.
-    let room = |buffer: &Buffer| buffer.len() == 512 * MIB;
-    let freed = taken.iter().position(room).expect("a piece of 512 MiB");
-    taken.remove(freed);
-    let Some(gpu) = self::gpu() else { return };
-    let embedder = Embedder::new(gpu, &weights).expect("a smaller batch");
-    let most = embedder.most(Precision::Fp32, 998);
-    println!("batches of {most} windows in 512 MiB");
-    assert!((7..32).contains(&most), "{most}");
 }
