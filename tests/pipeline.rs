@@ -1,15 +1,18 @@
 //! The whole pipeline with the real models.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::{LazyLock, Mutex};
 
-use speakrs_app::audio::{SAMPLE_RATE, SourceFacts, Waveform};
+use speakrs_app::app::cache::{Cache, Cached};
+use speakrs_app::audio::{self, Channels, SAMPLE_RATE, SourceFacts, Waveform};
 use speakrs_app::backend::Backend;
 use speakrs_app::backend::cpu::CpuBackend;
 use speakrs_app::clustering::SpeakerBounds;
 use speakrs_app::models::ModelPack;
 use speakrs_app::models::powerset;
 use speakrs_app::models::windows::{Activity, DEFAULT_STEP_SAMPLES, Windows};
+use speakrs_app::pipeline::batch::Diarize;
 use speakrs_app::pipeline::{Diarization, Engine, Mode, Monitor, Settings, Stage};
 
 use crate::support::fixtures::fixtures;
@@ -215,4 +218,71 @@ fn the_trace_shows_every_layer_and_ends_in_the_result() {
     }
     let scores = BACKEND.log_probabilities(window, &Windows::new(160_000, 160_000), 0..1);
     assert!(seen.iter().any(|(name, values)| name == "log_probabilities" && *values == scores));
+}
+
+/// Panics if asked for anything: the networks must not run.
+struct NoNetworks;
+
+impl Monitor for NoNetworks {
+    fn progress(&self, stage: Stage, done: f32) {
+        assert!(!matches!(stage, Stage::Segmentation | Stage::Embedding) || done == 1.0, "{stage:?} runs");
+    }
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_cached_recording_is_clustered_without_the_networks_and_gives_the_same() {
+    let folder = tempfile::tempdir().expect("folder");
+    let cache = Cache::open(folder.path()).expect("writable");
+    let cached = Cached { engine: &ENGINE, cache: &cache };
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo/meeting.flac");
+    let go_on = &mut |_| ControlFlow::Continue(());
+    let waveform = audio::decode(&demo, Channels::Mix, go_on).expect("a bundled recording");
+    let files = || std::fs::read_dir(folder.path()).expect("folder").count();
+    let strip = |mut d: Diarization| {
+        d.timings.clear();
+        d
+    };
+    for mode in [Mode::Fast, Mode::Accurate] {
+        let settings = Settings { mode, step: 2.0, speakers: SpeakerBounds::default() };
+        let fresh = strip(ENGINE.diarize(&waveform, &settings, &Quiet).expect("runs"));
+        assert_eq!(strip(cached.diarize(&waveform, &settings, &Quiet).expect("runs")), fresh);
+        assert_eq!(strip(cached.diarize(&waveform, &settings, &NoNetworks).expect("runs")), fresh);
+        let three = SpeakerBounds { num: Some(3), ..SpeakerBounds::default() };
+        let three = Settings { speakers: three, ..settings };
+        let again = strip(cached.diarize(&waveform, &three, &NoNetworks).expect("runs"));
+        assert_eq!(again, strip(ENGINE.diarize(&waveform, &three, &Quiet).expect("runs")));
+        assert!(again.speakers.len() == 3 || !again.warnings.is_empty());
+    }
+    assert_eq!(files(), 2);
+
+    // Another step, mode or sample is another file.
+    let settings = Settings { mode: Mode::Fast, step: 2.0, speakers: SpeakerBounds::default() };
+    let path = cache.path(&ENGINE, &waveform, &settings);
+    let other = Settings { step: 1.0, ..settings };
+    assert_ne!(cache.path(&ENGINE, &waveform, &other), path);
+    let mut changed = waveform.clone();
+    changed.samples[77] += 1e-6;
+    assert_ne!(cache.path(&ENGINE, &changed, &settings), path);
+
+    // Damage of any kind is noticed; the recording is computed again and the file replaced.
+    let windows = settings.windows(waveform.samples.len()).expect("a valid step");
+    let good = std::fs::read(&path).expect("the file");
+    assert!(cache.load(&path, &windows).is_some());
+    let mut flipped = good.clone();
+    flipped[good.len() / 2] ^= 1;
+    let longer = [good.as_slice(), &[0]].concat();
+    let cases =
+        [Vec::new(), b"x".to_vec(), good[..good.len() - 1].to_vec(), good[..100].to_vec(), flipped, longer];
+    for bytes in cases {
+        std::fs::write(&path, bytes).expect("written");
+        assert!(cache.load(&path, &windows).is_none());
+    }
+    let fresh = strip(ENGINE.diarize(&waveform, &settings, &Quiet).expect("runs"));
+    assert_eq!(strip(cached.diarize(&waveform, &settings, &Quiet).expect("runs")), fresh);
+    assert_eq!(std::fs::read(&path).expect("the file"), good);
+    // A file of another recording under this name does not fit.
+    assert!(cache.load(&path, &Windows::new(waveform.samples.len() + 1, windows.step())).is_none());
 }

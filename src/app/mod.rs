@@ -1,6 +1,7 @@
 //! What the front ends share: finding recordings, naming and checking results, writing them.
 //! Depends on `pipeline`, `scoring`, `timeline` and `audio`; knows nothing of terminals or windows.
 
+pub mod cache;
 pub mod export;
 pub mod inputs;
 pub mod jobs;

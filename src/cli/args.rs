@@ -119,6 +119,11 @@ pub struct Args {
     #[arg(long, value_name = "DIR", env = "SPEAKRS_APP_MODELS")]
     pub models: Option<PathBuf>,
 
+    /// Keep what the networks find in this folder: the same recording with another number of speakers then takes
+    /// clustering only. About 18 MB per hour of audio; files in it may be deleted
+    #[arg(long, value_name = "DIR", env = "SPEAKRS_APP_CACHE")]
+    pub cache: Option<PathBuf>,
+
     /// Recordings decoded at the same time
     #[arg(long, value_name = "N", default_value = "2")]
     pub jobs: NonZeroUsize,

@@ -25,6 +25,7 @@ use progress::{Stop, Terminal};
 use run::Summary;
 use score::Truth;
 
+use crate::app::cache::{Cache, Cached};
 use crate::pipeline::Engine;
 use crate::pipeline::batch::{AudioFiles, Diarize};
 
@@ -128,7 +129,14 @@ fn work(plan: &Plan, terminal: &Terminal, truth: Option<Truth>) -> anyhow::Resul
         recordings = plan.jobs.len(),
         "models loaded"
     );
-    let engines: Vec<&dyn Diarize> = vec![&engine; engine.recordings()];
+    let cache = plan
+        .cache
+        .as_deref()
+        .map(|folder| Cache::open(folder).with_context(|| format!("--cache {}", folder.display())));
+    let cache = cache.transpose()?;
+    let cached = cache.as_ref().map(|cache| Cached { engine: &engine, cache });
+    let diarizer: &dyn Diarize = cached.as_ref().map_or(&engine, |cached| cached);
+    let engines = vec![diarizer; engine.recordings()];
     let summary = run::run(plan, &settings, &AudioFiles, &engines, terminal, &stop);
     if let Some(truth) = truth {
         let provenance = BTreeMap::from([

@@ -36,6 +36,8 @@ pub struct Plan {
     pub device: String,
     /// Arithmetic; `None` leaves the choice to the program.
     pub precision: Option<Precision>,
+    /// Folder of the cache.
+    pub cache: Option<PathBuf>,
     /// Folder of the models.
     pub models: Option<PathBuf>,
     mode: Option<Mode>,
@@ -97,6 +99,7 @@ impl Plan {
             threads: args.threads.map(NonZeroUsize::get),
             device: args.device.clone(),
             precision: args.precision.into(),
+            cache: args.cache.clone().filter(|path| !path.as_os_str().is_empty()),
             models: args.models.clone().filter(|path| !path.as_os_str().is_empty()),
             mode: args.mode.map(Mode::from),
             step,

@@ -119,6 +119,9 @@ pub struct Manifest {
     pub embedding: ModelFile,
     /// Its PLDA.
     pub plda: ModelFile,
+    /// SHA-256 of the manifest's text, in hexadecimal.
+    #[serde(skip)]
+    pub fingerprint: String,
 }
 
 impl Manifest {
@@ -130,7 +133,8 @@ impl Manifest {
         let path = directory.join(MANIFEST);
         let error = |reason: String| ManifestError::Manifest { path: path.clone(), reason };
         let text = std::fs::read_to_string(&path).map_err(|e| error(e.to_string()))?;
-        toml::from_str(&text).map_err(|e| error(e.to_string().trim_end().to_owned()))
+        let manifest: Self = toml::from_str(&text).map_err(|e| error(e.to_string().trim_end().to_owned()))?;
+        Ok(Self { fingerprint: hex(text.as_bytes()), ..manifest })
     }
 }
 
@@ -153,7 +157,7 @@ impl ModelFile {
             return Err(ManifestError::Size { path, actual, bytes, sha256 });
         }
         let content = std::fs::read(&path).map_err(missing)?;
-        let hash: String = Sha256::digest(&content).iter().map(|b| format!("{b:02x}")).collect();
+        let hash = hex(&content);
         if hash != self.sha256 {
             return Err(ManifestError::Hash { path, actual: hash, bytes, sha256 });
         }
@@ -181,4 +185,9 @@ pub fn find_models(chosen: Option<&Path>) -> Result<PathBuf, ManifestError> {
     };
     let found = candidates.iter().find(|d| d.join(MANIFEST).is_file()).cloned();
     found.ok_or(ManifestError::NotFound { looked: candidates })
+}
+
+/// SHA-256 of `bytes` in lower-case hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

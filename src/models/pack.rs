@@ -42,6 +42,8 @@ pub struct PldaArrays {
 pub struct ModelPack {
     /// Name; part of every result.
     pub name: String,
+    /// SHA-256 of its manifest, which holds those of all files.
+    pub fingerprint: String,
     /// segmentation-3.0.
     pub segmentation: SegmentationWeights,
     /// The embedding model.
@@ -68,6 +70,7 @@ impl ModelPack {
             segmentation: with_weights(&directory, &manifest.segmentation, SegmentationWeights::load)?,
             embedding: with_weights(&directory, &manifest.embedding, EmbeddingWeights::load)?,
             plda: with_weights(&directory, &manifest.plda, plda_arrays)?,
+            fingerprint: manifest.fingerprint,
             name: manifest.name,
             mel_floor: manifest.mel_floor,
             clustering: manifest.clustering,

@@ -9,10 +9,10 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::audio::{SAMPLE_RATE, Waveform};
-use crate::backend::{self, Backend, BackendError, BackendInfo, Opened, Precision, Progress};
+use crate::backend::{self, Backend, BackendError, BackendInfo, Embeddings, Opened, Precision, Progress};
 use crate::clustering::{ClusteringError, Params, Plda, SpeakerBounds};
 use crate::models::manifest::ClusteringDefaults;
-use crate::models::windows::{WINDOW_SAMPLES, Windows};
+use crate::models::windows::{Activity, WINDOW_SAMPLES, Windows};
 use crate::models::{ModelPack, PackError};
 use crate::timeline::Segment;
 use crate::timeline::segment::{SegmentOptions, label};
@@ -37,6 +37,16 @@ pub struct Settings {
     pub step: f64,
     /// Bounds on the number of speakers (C11).
     pub speakers: SpeakerBounds,
+}
+
+impl Settings {
+    /// The windows of a recording of `samples` samples.
+    ///
+    /// # Errors
+    /// [`PipelineError::Step`].
+    pub fn windows(&self, samples: usize) -> Result<Windows, PipelineError> {
+        Ok(Windows::new(samples, step_samples(self.step)?))
+    }
 }
 
 /// A step of the pipeline, for progress and timings.
@@ -95,6 +105,19 @@ pub struct Diarization {
     pub timings: Vec<(Stage, f64)>,
 }
 
+/// What the networks found in one recording.
+#[derive(Debug, Clone)]
+pub struct Inference {
+    /// The windows of the recording.
+    pub windows: Windows,
+    /// Which local speakers are active (C4).
+    pub activity: Activity,
+    /// Their voices (C6).
+    pub embeddings: Embeddings,
+    /// Wall-clock seconds of each stage.
+    pub timings: Vec<(Stage, f64)>,
+}
+
 /// Why a recording could not be diarized.
 #[derive(Debug, thiserror::Error)]
 pub enum PipelineError {
@@ -133,6 +156,7 @@ pub struct Engine {
     plda: Plda,
     params: Params,
     model: String,
+    fingerprint: String,
     shared_trunk_validated: bool,
 }
 
@@ -156,6 +180,7 @@ impl Engine {
             plda: Plda::new(pack.plda)?,
             params: Params { threshold, fa, fb, max_iterations, ..Params::default() },
             shared_trunk_validated: pack.shared_trunk_validated,
+            fingerprint: pack.fingerprint,
             model: pack.name,
         })
     }
@@ -185,6 +210,13 @@ impl Engine {
         if self.shared_trunk_validated { Mode::Fast } else { Mode::Accurate }
     }
 
+    /// What the results of the networks depend on besides the recording: program, models and device.
+    pub fn identity(&self) -> String {
+        let BackendInfo { device, name, precision } = self.backend();
+        let version = env!("CARGO_PKG_VERSION");
+        format!("{version}\n{}\n{}\n{device}\n{name}\n{precision}", self.model, self.fingerprint)
+    }
+
     /// Diarizes one recording: the pipeline C2-C16.
     ///
     /// # Errors
@@ -195,10 +227,22 @@ impl Engine {
         settings: &Settings,
         monitor: &dyn Monitor,
     ) -> Result<Diarization, PipelineError> {
-        let samples = &waveform.samples;
-        let windows = Windows::new(samples.len(), step_samples(settings.step)?);
-        let mut steps = Steps { monitor, timings: Vec::new() };
+        self.cluster(self.infer(waveform, settings, monitor)?, settings, monitor)
+    }
 
+    /// Runs the networks on one recording (C2-C6), which is all that takes long.
+    ///
+    /// # Errors
+    /// See [`PipelineError`].
+    pub fn infer(
+        &self,
+        waveform: &Waveform,
+        settings: &Settings,
+        monitor: &dyn Monitor,
+    ) -> Result<Inference, PipelineError> {
+        let samples = &waveform.samples;
+        let windows = settings.windows(samples.len())?;
+        let mut steps = Steps { monitor, timings: Vec::new() };
         let activity = steps
             .run(Stage::Segmentation, |progress| Ok(self.backend.segment(samples, &windows, progress)?))?;
         let embeddings = steps.run(Stage::Embedding, |progress| {
@@ -207,18 +251,33 @@ impl Engine {
                 Mode::Fast => self.backend.embed_shared(samples, &windows, &activity, progress)?,
             })
         })?;
-        let options = SegmentOptions { duration: waveform.duration(), ..SegmentOptions::default() };
+        Ok(Inference { windows, activity, embeddings, timings: steps.timings })
+    }
+
+    /// Finds the speakers and their turns (C7-C16) in what the networks found.
+    ///
+    /// # Errors
+    /// See [`PipelineError`].
+    pub fn cluster(
+        &self,
+        inference: Inference,
+        settings: &Settings,
+        monitor: &dyn Monitor,
+    ) -> Result<Diarization, PipelineError> {
+        let Inference { windows, activity, embeddings, timings } = inference;
+        let duration = windows.samples() as f64 / f64::from(SAMPLE_RATE);
+        let options = SegmentOptions { duration, ..SegmentOptions::default() };
+        let mut steps = Steps { monitor, timings };
         let turns = steps.run(Stage::Clustering, |_| {
             let (params, bounds, values) = (&self.params, &settings.speakers, &embeddings.values);
             Ok(turns(&windows, &activity, values, &self.plda, params, bounds, &options)?)
         })?;
-
         let speaker = |(index, embedding)| Speaker { label: label(index), embedding };
         Ok(Diarization {
             segments: turns.segments,
             exclusive: turns.exclusive,
             speakers: turns.embeddings.into_iter().enumerate().map(speaker).collect(),
-            duration: waveform.duration(),
+            duration,
             settings: *settings,
             model: self.model.clone(),
             backend: BackendInfo { precision: embeddings.precision, ..self.backend() },
