@@ -161,6 +161,34 @@ pub struct Opened {
     pub reason: Option<String>,
 }
 
+/// The devices that `wanted` stands for, each for [`open`]: a list such as `cuda:0,cuda:1` for its parts, `auto` for all
+/// GPUs of the same model as the first usable one. Anything else stands for itself.
+pub fn resolve(wanted: &str) -> Vec<String> {
+    match wanted {
+        "auto" => {
+            let gpus = equal_gpus();
+            if gpus.len() > 1 { gpus } else { vec![wanted.into()] }
+        }
+        list => list.split(',').map(str::to_owned).collect(),
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn equal_gpus() -> Vec<String> {
+    let devices = cuda::devices().unwrap_or_default();
+    let usable = devices.iter().filter(|(_, reason)| reason.is_none()).map(|(device, _)| device);
+    let first = usable.clone().next().map(|device| &device.name);
+    usable
+        .filter(|device| Some(&device.name) == first)
+        .map(|device| format!("cuda:{}", device.ordinal))
+        .collect()
+}
+
+#[cfg(not(feature = "cuda"))]
+fn equal_gpus() -> Vec<String> {
+    Vec::new()
+}
+
 /// Opens the device `auto`, `cpu`, `cuda` or `cuda:N` with the networks of `pack`, in `precision` or, without, in the
 /// fastest that keeps the accuracy of the embeddings. `cuda` is the first usable GPU; `auto` too, else the CPU.
 ///

@@ -107,7 +107,7 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub step: Option<f64>,
 
-    /// Device to compute on: auto, cpu, cuda or cuda:N
+    /// Device to compute on: auto, cpu, cuda, cuda:N or several GPUs such as cuda:0,cuda:1
     #[arg(long, default_value = "auto")]
     pub device: String,
 

@@ -20,12 +20,13 @@ use super::progress::mode_name;
 use crate::app::export::{FORMATS, Report, write};
 use crate::app::inputs::{self, Input};
 use crate::audio::{SAMPLE_RATE, Waveform};
+use crate::backend::{self, BackendInfo};
 use crate::clustering::SpeakerBounds;
 use crate::pipeline::batch::{self, AudioFiles, Decode, Diarize, Item, Limits, Observer};
 use crate::pipeline::{Engine, Mode, Monitor, Settings, Stage};
 
 const AFTER_HELP: &str = "\
-Every recording is worked on by itself, --rounds times, and all of them together once more as a batch, where decoding and
+Every recording is worked on by itself on the first device, --rounds times, and all of them together once more as a batch on all devices, where decoding and
 clustering overlap with the networks. The times are medians over the rounds; the results of all rounds must be equal.
 Files are read through the operating system's cache. Start-up (models, device) is not part of the times.";
 
@@ -53,7 +54,7 @@ struct BenchArgs {
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     step: Option<f64>,
 
-    /// Device to compute on: auto, cpu, cuda or cuda:N
+    /// Device to compute on: auto, cpu, cuda, cuda:N or several GPUs such as cuda:0,cuda:1
     #[arg(long, default_value = "auto")]
     device: String,
 
@@ -180,7 +181,9 @@ fn measure(args: &BenchArgs, step: f64, inputs: &[Input]) -> anyhow::Result<Meas
         .num_threads(args.threads.map_or(0, NonZeroUsize::get))
         .build_global()
         .context("cannot start the threads")?;
-    let engine = Engine::open(args.models.as_deref(), &args.device, args.precision.into())?;
+    let open = |device: &String| Engine::open(args.models.as_deref(), device, args.precision.into());
+    let engines = backend::resolve(&args.device).iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let engine = &engines[0];
     let startup = start.elapsed().as_secs_f64();
     if let Some(reason) = engine.device_reason() {
         let _ = writeln!(io::stderr(), "speakrs-app: computing on the CPU: {reason}");
@@ -189,16 +192,17 @@ fn measure(args: &BenchArgs, step: f64, inputs: &[Input]) -> anyhow::Result<Meas
     let settings = Settings { mode, step, speakers: SpeakerBounds::default() };
     let folder = std::env::temp_dir().join(format!("speakrs-app-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    let rounds = rounds(args, inputs, &engine, &settings, &folder);
+    let rounds = rounds(args, inputs, &engines, &settings, &folder);
     let _ = std::fs::remove_dir_all(&folder);
     let (stages, batch, audio) = rounds?;
-    let backend = engine.backend();
+    let backends: Vec<BackendInfo> = engines.iter().map(Engine::backend).collect();
+    let all = |text: fn(&BackendInfo) -> String| backends.iter().map(text).collect::<Vec<_>>().join(", ");
     Ok(Measured {
         version: env!("CARGO_PKG_VERSION"),
         model: engine.model().to_owned(),
-        device: backend.device,
-        device_name: backend.name,
-        precision: backend.precision.to_string(),
+        device: all(|backend| backend.device.clone()),
+        device_name: all(|backend| backend.name.clone()),
+        precision: backends[0].precision.to_string(),
         mode: mode_name(mode),
         step,
         threads: rayon::current_num_threads(),
@@ -219,7 +223,7 @@ type Rounds = (BTreeMap<&'static str, f64>, f64, f64);
 fn rounds(
     args: &BenchArgs,
     inputs: &[Input],
-    engine: &Engine,
+    engines: &[Engine],
     settings: &Settings,
     folder: &std::path::Path,
 ) -> anyhow::Result<Rounds> {
@@ -236,7 +240,8 @@ fn rounds(
                 .with_context(|| name.to_string())?;
             let mut times = vec![(Stage::Decode, begin.elapsed().as_secs_f64())];
             audio += waveform.samples.len() as f64 / f64::from(SAMPLE_RATE);
-            let result = engine.diarize(&waveform, settings, &Unwatched).with_context(|| name.to_string())?;
+            let result =
+                engines[0].diarize(&waveform, settings, &Unwatched).with_context(|| name.to_string())?;
             times.extend(&result.timings);
             let begin = Instant::now();
             let report = Report { file: "x", uri: "x", diarization: &result, source: &waveform.source };
@@ -254,12 +259,15 @@ fn rounds(
         }
         let items: Vec<Item<'_>> =
             inputs.iter().map(|input| Item { path: &input.path, bytes: input.bytes }).collect();
-        let engines: Vec<&dyn Diarize> = vec![engine; engine.recordings()];
+        let slots: Vec<&dyn Diarize> = engines
+            .iter()
+            .flat_map(|engine| std::iter::repeat_n(engine as &dyn Diarize, engine.recordings()))
+            .collect();
         let (begin, mut failed) = (Instant::now(), None);
         batch::run(
             &items,
             &AudioFiles,
-            &engines,
+            &slots,
             settings,
             &Limits::new(args.jobs.get()),
             &Unwatched,

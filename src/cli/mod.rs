@@ -26,6 +26,7 @@ use run::Summary;
 use score::Truth;
 
 use crate::app::cache::{Cache, Cached};
+use crate::backend::{self, BackendInfo};
 use crate::pipeline::Engine;
 use crate::pipeline::batch::{AudioFiles, Diarize};
 
@@ -110,17 +111,22 @@ fn work(plan: &Plan, terminal: &Terminal, truth: Option<Truth>) -> anyhow::Resul
         .num_threads(plan.threads.unwrap_or(0))
         .build_global()
         .context("cannot start the threads")?;
-    let engine = Engine::open(plan.models.as_deref(), &plan.device, plan.precision)?;
+    let open = |device: &String| Engine::open(plan.models.as_deref(), device, plan.precision);
+    let engines = backend::resolve(&plan.device).iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let engine = &engines[0];
     if let Some(reason) = engine.device_reason() {
         terminal.note(&format!("computing on the CPU: {reason}"));
     }
     let settings = plan.settings(engine.default_mode());
-    let (backend, speakers) = (engine.backend(), settings.speakers);
+    let speakers = settings.speakers;
+    let backends: Vec<BackendInfo> = engines.iter().map(Engine::backend).collect();
+    let all = |text: fn(&BackendInfo) -> String| backends.iter().map(text).collect::<Vec<_>>().join(", ");
+    let precision = backends[0].precision.to_string();
     tracing::info!(
         model = engine.model(),
-        device = %backend.device,
-        device_name = %backend.name,
-        precision = %backend.precision,
+        device = all(|backend| backend.device.clone()),
+        device_name = all(|backend| backend.name.clone()),
+        precision,
         mode = progress::mode_name(settings.mode),
         step = settings.step,
         num_speakers = speakers.num,
@@ -134,15 +140,20 @@ fn work(plan: &Plan, terminal: &Terminal, truth: Option<Truth>) -> anyhow::Resul
         .as_deref()
         .map(|folder| Cache::open(folder).with_context(|| format!("--cache {}", folder.display())));
     let cache = cache.transpose()?;
-    let cached = cache.as_ref().map(|cache| Cached { engine: &engine, cache });
-    let diarizer: &dyn Diarize = cached.as_ref().map_or(&engine, |cached| cached);
-    let engines = vec![diarizer; engine.recordings()];
-    let summary = run::run(plan, &settings, &AudioFiles, &engines, terminal, &stop);
+    let cached: Vec<Cached<'_>> =
+        cache.iter().flat_map(|cache| engines.iter().map(move |engine| Cached { engine, cache })).collect();
+    let slots: Vec<&dyn Diarize> = (0..engines.len())
+        .flat_map(|index| {
+            let diarizer: &dyn Diarize = cached.get(index).map_or(&engines[index], |cached| cached);
+            std::iter::repeat_n(diarizer, engines[index].recordings())
+        })
+        .collect();
+    let summary = run::run(plan, &settings, &AudioFiles, &slots, terminal, &stop);
     if let Some(truth) = truth {
         let provenance = BTreeMap::from([
             ("model", engine.model().to_owned()),
-            ("device", format!("{} ({})", backend.device, backend.name)),
-            ("precision", backend.precision.to_string()),
+            ("device", all(|backend| format!("{} ({})", backend.device, backend.name))),
+            ("precision", precision),
             ("mode", progress::mode_name(settings.mode).to_owned()),
             ("step", format!("{} s", settings.step)),
             ("speakers", progress::bounds_text(&speakers)),

@@ -174,12 +174,13 @@ fn speakers(args: &Args) -> Result<SpeakerBounds, PlanError> {
 
 /// Whether `device` is the name of a device, be it there or not.
 pub(super) fn check_device(device: &str) -> Result<(), PlanError> {
-    let known = match device.split_once(':') {
-        None => matches!(device, "auto" | "cpu" | "cuda"),
-        Some((kind, number)) => kind == "cuda" && number.parse::<u16>().is_ok(),
-    };
+    let gpu = |part: &str| part.strip_prefix("cuda:").is_some_and(|number| number.parse::<u16>().is_ok());
+    let parts: Vec<&str> = device.split(',').collect();
+    let twice = parts.iter().enumerate().any(|(index, part)| parts[..index].contains(part));
+    let known = matches!(device, "auto" | "cpu" | "cuda") || (parts.iter().all(|part| gpu(part)) && !twice);
     if !known {
-        let reason = format!("--device {device}: must be auto, cpu, cuda or cuda:N");
+        let reason =
+            format!("--device {device}: must be auto, cpu, cuda, cuda:N or a list such as cuda:0,cuda:1");
         return Err(PlanError(reason));
     }
     Ok(())

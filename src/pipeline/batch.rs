@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The shelf holds back the decoders: it counts recordings and samples. Several engines, such as one for each
-//! device, may take from it.
+//! device, may take from it. An engine whose device fails puts its recording back for the others and stops; the last one
+//! goes on, and reports the failure for each recording.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -149,7 +150,8 @@ pub enum ItemError {
 
 /// Works on all `items` and calls `finished` in this thread, exactly once for each, in the order they finish.
 ///
-/// A recording that fails does not affect the others, and a result does not depend on the order or the limits.
+/// A recording that fails does not affect the others, and a result does not depend on the order or the limits. The same
+/// engine may be given several times, to have as many recordings in work.
 pub fn run(
     items: &[Item],
     decoder: &dyn Decode,
@@ -159,7 +161,7 @@ pub fn run(
     observer: &dyn Observer,
     finished: &mut dyn FnMut(usize, Result<Outcome, ItemError>),
 ) {
-    let shelf = Shelf::new(items, limits, observer);
+    let shelf = Shelf::new(items, limits, engines.len(), observer);
     let (sender, receiver) = mpsc::channel();
     let mut missing = vec![true; items.len()];
     thread::scope(|scope| {
@@ -218,14 +220,25 @@ fn diarize_loop(
 ) {
     while let Some(Decoded { item, waveform, decoding }) = shelf.take() {
         let monitor = ItemMonitor { item, observer };
+        let mut device_failure = None;
         let result = guarded(|| {
             engine.diarize(&waveform, settings, &monitor).map_err(|error| match error {
+                PipelineError::Backend(BackendError::Failed { .. }) => {
+                    device_failure = Some(error.to_string());
+                    ItemError::Pipeline(error)
+                }
                 PipelineError::Cancelled | PipelineError::Backend(BackendError::Cancelled) => {
                     ItemError::Cancelled
                 }
                 error => ItemError::Pipeline(error),
             })
         });
+        if let Some(reason) = device_failure
+            && shelf.retires()
+        {
+            tracing::warn!("{reason}; its recordings go to the other devices");
+            return shelf.put_back(Decoded { item, waveform, decoding });
+        }
         let Waveform { samples, source } = waveform;
         let held = samples.len() as u64;
         drop(samples);
@@ -278,6 +291,10 @@ struct State {
     next: usize,
     /// Number of items being decoded.
     decoding: usize,
+    /// Engines that have not failed.
+    engines: usize,
+    /// Items in an engine, which may come back.
+    working: usize,
     /// Items waiting for an engine.
     ready: VecDeque<Decoded>,
     /// Samples in memory: guessed ones of items being decoded, true ones of items waiting or in an engine.
@@ -300,8 +317,9 @@ struct Decoded {
 const PATIENCE: Duration = Duration::from_millis(50);
 
 impl<'a> Shelf<'a> {
-    fn new(items: &'a [Item<'a>], limits: &Limits, observer: &'a dyn Observer) -> Self {
-        Self { items, limits: *limits, observer, state: Mutex::default(), changed: Condvar::new() }
+    fn new(items: &'a [Item<'a>], limits: &Limits, engines: usize, observer: &'a dyn Observer) -> Self {
+        let state = Mutex::new(State { engines, ..State::default() });
+        Self { items, limits: *limits, observer, state, changed: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -360,14 +378,38 @@ impl<'a> Shelf<'a> {
     /// The next item to diarize; `None` if none will come any more.
     fn take(&self) -> Option<Decoded> {
         self.wait(|state| match state.ready.pop_front() {
-            Some(decoded) => ControlFlow::Break(Some(decoded)),
-            None if state.next == self.items.len() && state.decoding == 0 => ControlFlow::Break(None),
+            Some(decoded) => {
+                state.working += 1;
+                ControlFlow::Break(Some(decoded))
+            }
+            None if state.next == self.items.len() && state.decoding == 0 && state.working == 0 => {
+                ControlFlow::Break(None)
+            }
             None => ControlFlow::Continue(()),
         })
     }
 
+    /// Whether an engine whose device failed may stop because there are others.
+    fn retires(&self) -> bool {
+        let mut state = self.lock();
+        let others = state.engines > 1;
+        state.engines -= usize::from(others);
+        others
+    }
+
+    /// Gives an item back for another engine.
+    fn put_back(&self, decoded: Decoded) {
+        let mut state = self.lock();
+        state.working -= 1;
+        state.ready.push_front(decoded);
+        self.changed.notify_all();
+    }
+
+    /// Forgets an item that an engine is done with.
     fn release(&self, samples: u64) {
-        self.lock().held -= samples;
+        let mut state = self.lock();
+        state.held -= samples;
+        state.working -= 1;
         self.changed.notify_all();
     }
 }

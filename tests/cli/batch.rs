@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use speakrs_app::audio::{AudioError, SourceFacts, Waveform};
+use speakrs_app::backend::BackendError;
 use speakrs_app::pipeline::batch::{Decode, Diarize, Item, ItemError, Limits, Observer, Outcome, run};
 use speakrs_app::pipeline::{Diarization, Monitor, PipelineError, Settings, Stage};
 
@@ -98,6 +99,57 @@ fn waiting_recordings_are_bounded_in_number() {
     results(&paths, &fake, &[&fake], Limits { decoders: 2, samples: 1000 }, &Watch::default());
     let most = fake.most.load(Ordering::SeqCst) / 2;
     assert!(most <= 5, "{most} recordings in memory: 4 read ahead and 1 in the engine");
+}
+
+/// A device that does a number of recordings and then fails for good.
+struct Failing {
+    left: AtomicUsize,
+    name: &'static str,
+}
+
+impl Diarize for Failing {
+    fn diarize(
+        &self,
+        _: &Waveform,
+        settings: &Settings,
+        _: &dyn Monitor,
+    ) -> Result<Diarization, PipelineError> {
+        std::thread::sleep(Duration::from_millis(2));
+        let take = |left: usize| left.checked_sub(1);
+        if self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_err() {
+            let (device, reason) = (self.name.into(), "it fell off the bus".into());
+            return Err(PipelineError::Backend(BackendError::Failed { device, reason }));
+        }
+        let mut done = diarization(Vec::new(), *settings);
+        done.backend.device = self.name.into();
+        Ok(done)
+    }
+}
+
+#[test]
+fn recordings_of_a_failing_device_go_to_the_others() {
+    let paths = vec![PathBuf::from("2"); 30];
+    let decoder = Counted::default();
+    let run = |lives: [usize; 2], slots: usize| {
+        let devices = [("cuda:0", lives[0]), ("cuda:1", lives[1])]
+            .map(|(name, left)| Failing { left: AtomicUsize::new(left), name });
+        let engines: Vec<&dyn Diarize> =
+            devices.iter().flat_map(|device| std::iter::repeat_n(device as &dyn Diarize, slots)).collect();
+        let results = results(&paths, &decoder, &engines, Limits::new(2), &Watch::default());
+        let by = |name: &str| {
+            results.iter().flatten().filter(|outcome| outcome.diarization.backend.device == name).count()
+        };
+        (by("cuda:0"), by("cuda:1"), results.iter().filter(|result| result.is_err()).count())
+    };
+    for slots in [1, 3] {
+        assert_eq!(run([3, 1000], slots), (3, 27, 0), "the second does the rest");
+        assert_eq!(run([0, 1000], slots), (0, 30, 0));
+        // Uneven devices share the work, and the last recording is not lost when its device fails with it.
+        let (first, second, failed) = run([29, 1000], slots);
+        assert!(first > 0 && second > 0 && first + second == 30 && failed == 0, "{first} {second} {failed}");
+        // Where none is left every recording is reported once.
+        assert_eq!(run([4, 5], slots), (4, 5, 21));
+    }
 }
 
 #[test]

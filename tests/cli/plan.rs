@@ -134,10 +134,21 @@ fn settings() {
 #[test]
 fn devices() {
     let check = |device| plan(&["x", "--device", device]).map(drop);
-    for device in ["auto", "cpu", "cuda", "cuda:1"] {
+    for device in ["auto", "cpu", "cuda", "cuda:1", "cuda:0,cuda:1", "cuda:3,cuda:1,cuda:0"] {
         assert!(check(device).is_ok(), "{device}");
     }
-    for device in ["gpu", "cuda:", "cuda:x", "cuda:-1", "cpu:0", ""] {
+    for device in [
+        "gpu",
+        "cuda:",
+        "cuda:x",
+        "cuda:-1",
+        "cpu:0",
+        "",
+        "cuda:0,cuda:0",
+        "cuda:0,",
+        "cpu,cuda:0",
+        "cuda,cuda:1",
+    ] {
         assert!(check(device).is_err(), "{device}");
     }
 }
