@@ -346,6 +346,7 @@ impl Segmenter {
     /// All layers, from the first map on; the output is in the map that `LSTM_LAYERS` swaps leave.
     fn lstm(&mut self, gpu: &mut Gpu, count: usize) -> Result<(), CudaError> {
         let frames = count * WINDOW_FRAMES;
+        // FP32 kernels have no use for the word.
         let overflow = self.work.starts.part(0, 4);
         for (index, layer) in self.layers.iter_mut().enumerate() {
             let (from, to) = (&self.work.maps[index % 2], &self.work.maps[(index + 1) % 2]);
