@@ -2,7 +2,7 @@
 //
 // The normalisation of the waveform is affine, so it commutes with the sinc filters: they run once over the audio that
 // windows share, and each window scales its slice.
-#include "common/basic.cuh"
+#include "common/reduce.cuh"
 
 constexpr int FILTERS = SINC_FILTERS, TAPS = SINC_TAPS, STRIDE = SINC_STRIDE;
 constexpr int CHUNK = SINC_CHUNK, CHUNKS = (TAPS + CHUNK - 1) / CHUNK;
@@ -12,20 +12,6 @@ constexpr int PHASE = SINC_POSITIONS + (CHUNKS * CHUNK + STRIDE - 1) / STRIDE; /
 constexpr float LEAK = 0.01f;
 constexpr double NORM_EPSILON = 1e-5;
 static_assert(OWN == 8 && OWN * (SINC_THREADS / WARP) == FILTERS, "a warp has the filters of two float4");
-
-// Sum over the block of one value a thread, the same for every thread.
-template <int THREADS>
-__device__ inline double block_sum(double v) {
-    __shared__ double sums[THREADS / WARP];
-#pragma unroll
-    for (int step = WARP / 2; step > 0; step /= 2) v += __shfl_xor_sync(0xffffffff, v, step);
-    __syncthreads(); // the sums of a call before are used up
-    if (threadIdx.x % WARP == 0) sums[threadIdx.x / WARP] = v;
-    __syncthreads();
-    double sum = 0;
-    for (int i = 0; i < THREADS / WARP; i++) sum += sums[i];
-    return sum;
-}
 
 // Scale and shift that normalise the waveform of a window: one window a block.
 extern "C" __global__ void __launch_bounds__(NORM_THREADS) wave_moments(const __grid_constant__ WaveArgs p) {

@@ -154,7 +154,8 @@ impl Segmenter {
     /// Most windows from window `first` on that go through the network together.
     pub fn most(&self, windows: &Windows) -> usize {
         if !windows.step().is_multiple_of(SINC_STRIDE) {
-            return (self.work.positions / FILTERED).clamp(1, self.work.batch);
+            let audio = (self.work.samples.len() / size_of::<f32>() - WINDOW_SAMPLES) / windows.step() + 1;
+            return (self.work.positions / FILTERED).clamp(1, self.work.batch).min(audio);
         }
         let room = self.work.positions * SINC_STRIDE + SINC_TAPS - SINC_STRIDE;
         ((room - WINDOW_SAMPLES) / windows.step() + 1).min(self.work.batch)
