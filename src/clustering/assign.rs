@@ -2,6 +2,8 @@
 
 use std::array;
 
+use rayon::prelude::*;
+
 use crate::math::matching::best_matching;
 use crate::math::{Rows, vector};
 use crate::models::windows::{Activity, LOCAL_SPEAKERS};
@@ -72,11 +74,15 @@ impl Floor {
     /// The smallest score of all local speakers, inactive ones included, stands in for NaN. Inactive speakers get 1
     /// less, unless there is any NaN: then they get the same, as in the reference.
     pub fn new(windows: usize, embeddings: Embeddings, scorer: &Scorer) -> Self {
-        let (mut least, mut any_nan) = (f64::INFINITY, false);
-        for score in (0..windows).flat_map(|c| scorer.window(embeddings, c)).flatten() {
-            any_nan |= score.is_nan();
-            least = least.min(score);
-        }
+        let of_window = |c| {
+            let scores = scorer.window(embeddings, c);
+            let fold =
+                |(least, any_nan): (f64, bool), score: &f64| (least.min(*score), any_nan | score.is_nan());
+            scores.iter().flatten().fold((f64::INFINITY, false), fold)
+        };
+        let both = |(a, a_nan): (f64, bool), (b, b_nan): (f64, bool)| (a.min(b), a_nan | b_nan);
+        let (mut least, any_nan) =
+            (0..windows).into_par_iter().map(of_window).reduce(|| (f64::INFINITY, false), both);
         if !least.is_finite() {
             least = 0.0;
         }
@@ -90,6 +96,7 @@ impl Floor {
 pub fn constrained(activity: &Activity, embeddings: Embeddings, scorer: &Scorer) -> Vec<Assignment> {
     let floor = Floor::new(activity.windows(), embeddings, scorer);
     (0..activity.windows())
+        .into_par_iter()
         .map(|c| {
             let active: [bool; LOCAL_SPEAKERS] = array::from_fn(|s| activity.is_active(c, s));
             let mut scores = scorer.window(embeddings, c);
@@ -115,6 +122,7 @@ pub fn unconstrained(activity: &Activity, embeddings: Embeddings, scorer: &Score
         (1..scores.len()).fold(0, |best, k| if scores[k] > scores[best] { k } else { best })
     };
     (0..activity.windows())
+        .into_par_iter()
         .map(|c| {
             array::from_fn(|s| activity.is_active(c, s).then(|| best(scorer.scores(embeddings.get(c, s)))))
         })

@@ -7,13 +7,16 @@ pub(super) struct Heap {
     values: Vec<f64>,
     key_at: Vec<usize>,
     place_of: Vec<usize>,
+    /// The values once more, by key.
+    value_of: Vec<f64>,
 }
 
 impl Heap {
     /// A heap over `values`, keyed by their index.
     pub(super) fn new(values: Vec<f64>) -> Self {
         let n = values.len();
-        let mut heap = Self { values, key_at: (0..n).collect(), place_of: (0..n).collect() };
+        let (key_at, place_of, value_of) = ((0..n).collect(), (0..n).collect(), values.clone());
+        let mut heap = Self { values, key_at, place_of, value_of };
         for place in (0..n / 2).rev() {
             heap.sift_down(place);
         }
@@ -34,9 +37,9 @@ impl Heap {
         self.sift_down(0);
     }
 
-    /// Value of `key`.
-    pub(super) fn value(&self, key: usize) -> f64 {
-        self.values[self.place_of[key]]
+    /// Value of every key, the last one for a key that was removed.
+    pub(super) fn by_key(&self) -> &[f64] {
+        &self.value_of
     }
 
     /// Changes the value of `key`.
@@ -44,6 +47,7 @@ impl Heap {
         let place = self.place_of[key];
         let old = self.values[place];
         self.values[place] = value;
+        self.value_of[key] = value;
         if value < old {
             self.sift_up(place);
         } else {

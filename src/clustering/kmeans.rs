@@ -4,9 +4,8 @@
 //! starts, Lloyd iterations until no label changes. The reference uses scikit-learn with a fixed seed, whose random
 //! sequence no other program has; the optimum sought is the same.
 
-use pulp::Arch;
-
 use crate::math::random::Random;
+use crate::math::simd::vectorised;
 use crate::math::{Rows, vector};
 
 /// Starts, of which the one with the smallest sum of squared distances is kept (C11).
@@ -97,13 +96,14 @@ fn draw(weights: &[f64], target: f64) -> usize {
 
 /// Squared distances to the nearest centre once point `centre` is one.
 fn nearest_with(points: &Rows, centre: usize, nearest: &[f64]) -> Vec<f64> {
-    Arch::new().dispatch(
-        #[inline(always)]
-        || {
-            let centre = points.row(centre);
-            points.iter().zip(nearest).map(|(row, &d)| vector::squared_distance(row, centre).min(d)).collect()
-        },
-    )
+    vectorised!({
+        let centre = points.row(centre);
+        let mut updated = nearest.to_vec();
+        for (row, least) in points.iter().zip(&mut updated) {
+            *least = vector::squared_distance(row, centre).min(*least);
+        }
+        updated
+    })
 }
 
 /// Lloyd iterations from `centres`; the sum of squared distances and the labels.
@@ -130,22 +130,19 @@ fn lloyd(points: &Rows, mut centres: Rows) -> (f64, Vec<usize>) {
 
 /// Label and squared distance of the nearest centre of every point, the first of equals.
 fn nearest_centres(points: &Rows, centres: &Rows) -> Vec<(usize, f64)> {
-    Arch::new().dispatch(
-        #[inline(always)]
-        || {
-            let mut result = Vec::with_capacity(points.len());
-            for row in points.iter() {
-                let mut best = (0, f64::INFINITY);
-                for (k, centre) in centres.iter().enumerate() {
-                    if let Some(squared) = vector::squared_distance_below(row, centre, best.1) {
-                        best = (k, squared);
-                    }
+    vectorised!({
+        let mut result = Vec::with_capacity(points.len());
+        for row in points.iter() {
+            let mut best = (0, f64::INFINITY);
+            for (k, centre) in centres.iter().enumerate() {
+                if let Some(squared) = vector::squared_distance_below(row, centre, best.1) {
+                    best = (k, squared);
                 }
-                result.push(best);
             }
-            result
-        },
-    )
+            result.push(best);
+        }
+        result
+    })
 }
 
 /// Gives every empty cluster the point farthest from its centre, out of clusters with several points.

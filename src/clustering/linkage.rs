@@ -5,16 +5,20 @@
 //! merges including ties. Beyond [`MAX_MATRIX_POINTS`] points `Centroids` keeps only the centroids and computes
 //! distances when they are asked for: the same tree up to rounding, slower, with memory linear in the points.
 
-use pulp::Arch;
 use rayon::prelude::*;
 
 use super::heap::Heap;
+use crate::math::simd::vectorised;
 use crate::math::{Rows, vector};
 
-/// Most points for which all distances are kept: n(n-1)/2 f64, 256 MB here. A recording with dense speech brings
-/// about 4,700 points an hour. Both ways take time that grows with the square of the points, and at this size the
-/// one in linear memory is about a third slower.
-pub const MAX_MATRIX_POINTS: usize = 8_000;
+/// Most points for which all distances are kept: 256 MB of f64. A recording with dense speech brings about 4,700 points
+/// an hour. Both ways take time that grows with the square of the points; the one in linear memory is slower.
+pub const MAX_MATRIX_POINTS: usize = 5_600;
+
+/// Rows of the matrix of distances that are computed together.
+const ROWS: usize = 8;
+/// Rows that are mirrored together, and clusters that are looked at together.
+const SQUARE: usize = 32;
 
 /// Points that one parallel task compares at least.
 const TASK: usize = 1_024;
@@ -46,7 +50,7 @@ pub fn linkage_in_matrix(points: &Rows) -> Vec<Merge> {
 
 /// [`linkage`] with memory linear in the points.
 pub fn linkage_in_linear_memory(points: &Rows) -> Vec<Merge> {
-    merge_all(Centroids { rows: points.clone(), arch: Arch::new() }, points.len())
+    merge_all(Centroids { rows: points.clone() }, points.len())
 }
 
 /// Distances between the clusters that are left; a cluster is named by the place of one of its points.
@@ -54,9 +58,10 @@ trait Store {
     /// Distance between the clusters at two different places.
     fn distance(&self, a: usize, b: usize) -> f64;
     /// The nearest cluster after place `a`, the first of equals.
-    fn nearest_after(&self, a: usize, sizes: &[usize]) -> Option<(usize, f64)>;
-    /// The clusters before place `a` that are nearer to it than `limits` says, ascending, with their distances.
-    fn nearer_before(&self, a: usize, sizes: &[usize], limits: &Heap) -> Vec<(usize, f64)>;
+    fn nearest_after(&mut self, a: usize, sizes: &[usize]) -> Option<(usize, f64)>;
+    /// The clusters before place `a` that are nearer to it than `limits` says, ascending, with their distances. `a` was
+    /// merged last.
+    fn nearer_before(&self, a: usize, sizes: &[usize], limits: &[f64]) -> Vec<(usize, f64)>;
     /// Merges the cluster at `from`, `height` away, into the one at `into`. `sizes` are those before the merge.
     fn merge(&mut self, from: usize, into: usize, height: f64, sizes: &[usize]);
 }
@@ -70,7 +75,7 @@ fn merge_all(mut store: impl Store, n: usize) -> Vec<Merge> {
         (0..n.saturating_sub(1)).filter_map(|a| store.nearest_after(a, &sizes)).unzip();
     let mut heap = Heap::new(lower_bounds);
     for k in 0..n.saturating_sub(1) {
-        let (from, into, height) = closest_pair(&store, &mut heap, &mut neighbours, &sizes);
+        let (from, into, height) = closest_pair(&mut store, &mut heap, &mut neighbours, &sizes);
         heap.remove_min();
         let (left, right) = (ids[from].min(ids[into]), ids[from].max(ids[into]));
         merges.push(Merge { left, right, height });
@@ -83,7 +88,7 @@ fn merge_all(mut store: impl Store, n: usize) -> Vec<Merge> {
                 neighbours[a] = into;
             }
         }
-        for (a, distance) in store.nearer_before(into, &sizes, &heap) {
+        for (a, distance) in store.nearer_before(into, &sizes, heap.by_key()) {
             neighbours[a] = into;
             heap.set(a, distance);
         }
@@ -97,7 +102,7 @@ fn merge_all(mut store: impl Store, n: usize) -> Vec<Merge> {
 
 /// The two closest clusters. Entries of the heap are lower bounds; those met on the way are made exact.
 fn closest_pair(
-    store: &impl Store,
+    store: &mut impl Store,
     heap: &mut Heap,
     neighbours: &mut [usize],
     sizes: &[usize],
@@ -117,88 +122,165 @@ fn closest_pair(
 }
 
 /// All distances, updated by the Lance-Williams formula.
+///
+/// The matrix is square, so that every search reads one row from left to right. A merge writes one row only. Other rows
+/// take the changed column over when they are read next, which most never are.
 struct Matrix {
-    /// `distances[condensed(a, b)]` for a < b, row by row.
+    /// `[n, n]`.
     distances: Vec<f64>,
     n: usize,
+    /// For every place infinity if its cluster is no more, else 0.
+    gone: Vec<f64>,
+    /// For every row the number of merges that it knows.
+    knows: Vec<usize>,
+    /// Places of the clusters that merges made, with the number of the merge, ascending.
+    merged: Vec<(usize, usize)>,
+    merges: usize,
 }
 
 impl Matrix {
     fn new(points: &Rows) -> Self {
         let n = points.len();
-        let mut distances = vec![0.0; n * n.saturating_sub(1) / 2];
-        let mut rows = Vec::with_capacity(n);
-        let mut rest = distances.as_mut_slice();
-        for a in 0..n {
-            let (row, tail) = rest.split_at_mut(n - 1 - a);
-            rows.push((a, row));
-            rest = tail;
-        }
-        let arch = Arch::new();
-        rows.into_par_iter().for_each(|(a, row)| {
-            arch.dispatch(
-                #[inline(always)]
-                || {
-                    for (i, distance) in row.iter_mut().enumerate() {
-                        *distance = vector::squared_distance(points.row(a), points.row(a + 1 + i)).sqrt();
-                    }
-                },
-            );
+        let mut distances = vec![0.0; n * n];
+        distances.par_chunks_mut(ROWS * n).enumerate().for_each(|(task, rows)| {
+            vectorised!(distance_rows(points, task * ROWS, rows));
         });
-        Self { distances, n }
+        mirror(&mut distances, n, 0);
+        Self { distances, n, gone: vec![0.0; n], knows: vec![0; n], merged: Vec::new(), merges: 0 }
     }
 
-    fn condensed(&self, a: usize, b: usize) -> usize {
-        let (a, b) = (a.min(b), a.max(b));
-        a * self.n - a * (a + 1) / 2 + b - a - 1
+    fn row(&self, a: usize) -> &[f64] {
+        &self.distances[a * self.n..(a + 1) * self.n]
     }
+
+    /// Brings row `a` up to date.
+    fn refresh(&mut self, a: usize) {
+        let known = self.knows[a];
+        for &(b, _) in self.merged.iter().rev().take_while(|(_, merge)| *merge > known) {
+            self.distances[a * self.n + b] = self.distances[b * self.n + a];
+        }
+        self.knows[a] = self.merges;
+    }
+}
+
+/// Distances of the points from `first` on, a row of `rows` each, to one another and to all points behind them.
+#[inline(always)]
+fn distance_rows(points: &Rows, first: usize, rows: &mut [f64]) {
+    let n = points.len();
+    let count = rows.len() / n;
+    // Each point is fetched once for all rows.
+    for b in first..n {
+        let point = points.row(b);
+        for i in (0..count - count % 4).step_by(4) {
+            let four = std::array::from_fn(|k| points.row(first + i + k));
+            let squared: [f64; 4] = vector::squared_distances(four, point);
+            for (k, squared) in squared.into_iter().enumerate() {
+                rows[(i + k) * n + b] = squared.sqrt();
+            }
+        }
+        for i in count - count % 4..count {
+            rows[i * n + b] = vector::squared_distance(points.row(first + i), point).sqrt();
+        }
+    }
+}
+
+/// Copies what is right of the diagonal to its left, for `rows` of length `n`, of which row 0 has the number `first`.
+fn mirror(rows: &mut [f64], n: usize, first: usize) {
+    let count = rows.len() / n;
+    if count <= SQUARE {
+        for i in 0..count {
+            for j in i + 1..count {
+                rows[j * n + first + i] = rows[i * n + first + j];
+            }
+        }
+        return;
+    }
+    let half = count / 2;
+    let (head, tail) = rows.split_at_mut(half * n);
+    tail.par_chunks_mut(SQUARE * n).enumerate().for_each(|(task, rows)| {
+        for (i, from) in head.chunks_exact(n).enumerate() {
+            let from = &from[first + half + task * SQUARE..];
+            for (row, &distance) in rows.chunks_exact_mut(n).zip(from) {
+                row[first + i] = distance;
+            }
+        }
+    });
+    rayon::join(|| mirror(head, n, first), || mirror(tail, n, first + half));
 }
 
 impl Store for Matrix {
     fn distance(&self, a: usize, b: usize) -> f64 {
-        self.distances[self.condensed(a, b)]
+        let (row, column) = if self.knows[a] >= self.knows[b] { (a, b) } else { (b, a) };
+        self.distances[row * self.n + column]
     }
 
-    fn nearest_after(&self, a: usize, sizes: &[usize]) -> Option<(usize, f64)> {
-        if a + 1 >= self.n {
-            return None;
-        }
-        let first = self.condensed(a, a + 1);
-        let row = &self.distances[first..first + self.n - 1 - a];
-        let mut best: Option<(usize, f64)> = None;
-        for (i, (&distance, &size)) in row.iter().zip(&sizes[a + 1..]).enumerate() {
-            if size > 0 && best.is_none_or(|(_, d)| distance < d) {
-                best = Some((a + 1 + i, distance));
+    fn nearest_after(&mut self, a: usize, _: &[usize]) -> Option<(usize, f64)> {
+        self.refresh(a);
+        let (row, gone) = (&self.row(a)[a + 1..], &self.gone[a + 1..]);
+        let least = vectorised!(least_sum(row, gone));
+        let place = row.iter().zip(gone).position(|(distance, gone)| distance + gone == least)?;
+        least.is_finite().then_some((a + 1 + place, least))
+    }
+
+    fn nearer_before(&self, a: usize, _: &[usize], limits: &[f64]) -> Vec<(usize, f64)> {
+        let (row, gone, limits) = (&self.row(a)[..a], &self.gone[..a], &limits[..a]);
+        vectorised!({
+            let mut nearer = Vec::new();
+            for first in (0..a).step_by(SQUARE) {
+                let block = first..a.min(first + SQUARE);
+                let (row, gone, limits) = (&row[block.clone()], &gone[block.clone()], &limits[block]);
+                let is_nearer = |((d, gone), limit): ((&f64, &f64), &f64)| d + gone < *limit;
+                // Most blocks have none; to look at all of one without a branch is quick.
+                if row.iter().zip(gone).zip(limits).fold(false, |any, entry| any | is_nearer(entry)) {
+                    let entries = row.iter().zip(gone).zip(limits).enumerate();
+                    let found = entries.filter(|(_, entry)| is_nearer(*entry));
+                    nearer.extend(found.map(|(i, ((distance, _), _))| (first + i, *distance)));
+                }
             }
-        }
-        best
-    }
-
-    fn nearer_before(&self, a: usize, sizes: &[usize], limits: &Heap) -> Vec<(usize, f64)> {
-        (0..a)
-            .filter(|&b| sizes[b] > 0)
-            .map(|b| (b, self.distance(a, b)))
-            .filter(|&(b, distance)| distance < limits.value(b))
-            .collect()
+            nearer
+        })
     }
 
     fn merge(&mut self, from: usize, into: usize, height: f64, sizes: &[usize]) {
+        self.refresh(from);
+        self.refresh(into);
         let (x, y) = (sizes[from] as f64, sizes[into] as f64);
         let between = x * y * height * height / (x + y);
-        for b in (0..self.n).filter(|&b| sizes[b] > 0 && b != from && b != into) {
-            let (to_from, to_into) = (self.distance(b, from), self.distance(b, into));
-            let squared = (x * to_from * to_from + y * to_into * to_into - between) / (x + y);
-            let place = self.condensed(b, into);
-            // Rounding can push the square of a zero distance below zero.
-            self.distances[place] = squared.max(0.0).sqrt();
-        }
+        let n = self.n;
+        let (head, tail) = self.distances.split_at_mut(from.max(into) * n);
+        let (low, high) = (&mut head[from.min(into) * n..][..n], &mut tail[..n]);
+        let (to_from, to_into) = if from < into { (low, high) } else { (high, low) };
+        // The whole row, also where a cluster is no more: that is quicker than to choose.
+        vectorised!({
+            for (to_into, to_from) in to_into.iter_mut().zip(&*to_from) {
+                let squared = (x * to_from * to_from + y * *to_into * *to_into - between) / (x + y);
+                // Rounding can push the square of a zero distance below zero.
+                *to_into = squared.max(0.0).sqrt();
+            }
+        });
+        self.gone[from] = f64::INFINITY;
+        self.merges += 1;
+        self.knows[into] = self.merges;
+        self.merged.retain(|&(place, _)| place != from && place != into);
+        self.merged.push((into, self.merges));
     }
+}
+
+/// The least of the sums of `a` and `b`, infinity if there is none.
+#[inline(always)]
+fn least_sum(a: &[f64], b: &[f64]) -> f64 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let mut least = [f64::INFINITY; 8];
+    for (a, b) in a.iter().zip(b) {
+        least = std::array::from_fn(|i| if a[i] + b[i] < least[i] { a[i] + b[i] } else { least[i] });
+    }
+    let rest = a_rest.iter().zip(b_rest).map(|(a, b)| a + b);
+    least.into_iter().chain(rest).fold(f64::INFINITY, f64::min)
 }
 
 /// One centroid per cluster; distances are computed on demand.
 struct Centroids {
     rows: Rows,
-    arch: Arch,
 }
 
 impl Store for Centroids {
@@ -206,22 +288,19 @@ impl Store for Centroids {
         vector::squared_distance(self.rows.row(a), self.rows.row(b)).sqrt()
     }
 
-    fn nearest_after(&self, a: usize, sizes: &[usize]) -> Option<(usize, f64)> {
+    fn nearest_after(&mut self, a: usize, sizes: &[usize]) -> Option<(usize, f64)> {
         let row = self.rows.row(a);
         let nearest_in = |task: &[usize], first: usize| {
-            self.arch.dispatch(
-                #[inline(always)]
-                || {
-                    let mut best: Option<(usize, f64)> = None;
-                    for b in (first..first + task.len()).filter(|&b| sizes[b] > 0) {
-                        let limit = best.map_or(f64::INFINITY, |(_, squared)| squared);
-                        if let Some(squared) = vector::squared_distance_below(row, self.rows.row(b), limit) {
-                            best = Some((b, squared));
-                        }
+            vectorised!({
+                let mut best: Option<(usize, f64)> = None;
+                for b in (first..first + task.len()).filter(|&b| sizes[b] > 0) {
+                    let limit = best.map_or(f64::INFINITY, |(_, squared)| squared);
+                    if let Some(squared) = vector::squared_distance_below(row, self.rows.row(b), limit) {
+                        best = Some((b, squared));
                     }
-                    best
-                },
-            )
+                }
+                best
+            })
         };
         sizes[a + 1..]
             .par_chunks(TASK)
@@ -231,25 +310,22 @@ impl Store for Centroids {
             .map(|(b, squared)| (b, squared.sqrt()))
     }
 
-    fn nearer_before(&self, a: usize, sizes: &[usize], limits: &Heap) -> Vec<(usize, f64)> {
+    fn nearer_before(&self, a: usize, sizes: &[usize], limits: &[f64]) -> Vec<(usize, f64)> {
         let row = self.rows.row(a);
         let nearer_in = |task: &[usize], first: usize| {
-            self.arch.dispatch(
-                #[inline(always)]
-                || {
-                    let mut nearer = Vec::new();
-                    for b in (first..first + task.len()).filter(|&b| sizes[b] > 0) {
-                        let limit = limits.value(b);
-                        // The squared limit is only a filter and rounded up; the distances themselves decide.
-                        let squared = limit * limit * (1.0 + 4.0 * f64::EPSILON);
-                        let below = vector::squared_distance_below(row, self.rows.row(b), squared);
-                        if let Some(distance) = below.map(f64::sqrt).filter(|&d| d < limit) {
-                            nearer.push((b, distance));
-                        }
+            vectorised!({
+                let mut nearer = Vec::new();
+                for b in (first..first + task.len()).filter(|&b| sizes[b] > 0) {
+                    let limit = limits[b];
+                    // The squared limit is only a filter and rounded up; the distances themselves decide.
+                    let squared = limit * limit * (1.0 + 4.0 * f64::EPSILON);
+                    let below = vector::squared_distance_below(row, self.rows.row(b), squared);
+                    if let Some(distance) = below.map(f64::sqrt).filter(|&d| d < limit) {
+                        nearer.push((b, distance));
                     }
-                    nearer
-                },
-            )
+                }
+                nearer
+            })
         };
         let tasks = sizes[..a].par_chunks(TASK).enumerate();
         tasks.flat_map_iter(|(t, task)| nearer_in(task, t * TASK)).collect()

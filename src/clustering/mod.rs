@@ -18,6 +18,7 @@ pub use bounds::{SpeakerBounds, SpeakerRange};
 pub use plda::Plda;
 
 use assign::Scorer;
+use rayon::prelude::*;
 
 use crate::math::{Rows, vector};
 use crate::models::windows::{Activity, LOCAL_SPEAKERS};
@@ -258,23 +259,24 @@ pub fn gather(embeddings: Embeddings, slots: &[(usize, usize)]) -> Rows {
 
 /// Latent vectors of PLDA, `[n, D]` (C9).
 pub fn latent_vectors(train: &Rows, plda: &Plda) -> Rows {
-    let latent = train.iter().flat_map(|embedding| plda.project(&plda.reduce(embedding)));
-    Rows::new(latent.collect(), plda.phi().len())
+    let latent =
+        train.as_slice().par_chunks(train.dim()).map(|embedding| plda.project(&plda.reduce(embedding)));
+    Rows::new(latent.flatten_iter().collect(), plda.phi().len())
 }
 
 /// Means of the raw embeddings, weighted by responsibility, of the clusters that VBx kept (C10).
 pub fn weighted_centroids(train: &Rows, vbx: &vbx::Vbx, min_prior: f64) -> Rows {
     let kept: Vec<usize> = (0..vbx.pi.len()).filter(|&k| vbx.pi[k] > min_prior).collect();
     let mut centroids = Rows::zeros(kept.len(), train.dim());
-    for (i, &k) in kept.iter().enumerate() {
-        let centroid = centroids.row_mut(i);
+    let rows = centroids.as_mut_slice().par_chunks_exact_mut(train.dim());
+    rows.zip(&kept).for_each(|(centroid, &k)| {
         let mut total = 0.0;
         for (embedding, gamma) in train.iter().zip(vbx.gamma.iter()) {
             total += gamma[k];
             centroid.iter_mut().zip(embedding).for_each(|(sum, v)| *sum += gamma[k] * v);
         }
         centroid.iter_mut().for_each(|v| *v /= total);
-    }
+    });
     centroids
 }
 

@@ -3,6 +3,7 @@
 pub mod matching;
 pub mod random;
 pub mod rows;
+pub(crate) mod simd;
 pub mod vector;
 
 pub use rows::Rows;

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use rayon::prelude::*;
 
 use super::gemm::{Output, gemm};
-use super::simd::vectorised;
 use super::winograd::Winograd;
+use crate::math::simd::vectorised;
 use crate::models::embedding::{Conv, ConvShape};
 
 /// Output pixels that one task of the im2col path computes.

@@ -2,7 +2,7 @@
 
 use super::activation::{sigmoid, tanh};
 use super::gemm::{Output, gemm, transposed};
-use super::simd::vectorised;
+use crate::math::simd::vectorised;
 use crate::models::segmentation::{GATES, HIDDEN, LstmDirection};
 
 /// Rows of the gates.

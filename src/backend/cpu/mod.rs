@@ -6,7 +6,6 @@ mod conv;
 mod gemm;
 mod lstm;
 mod segmentation;
-mod simd;
 mod sincnet;
 mod trunk;
 mod winograd;

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::conv::with_scratch;
 use super::gemm::{Output, gemm, transposed};
-use super::simd::vectorised;
+use crate::math::simd::vectorised;
 use crate::models::segmentation::{
     CONV_CHANNELS, CONV_TAPS, Linear, Norm, POOL, SINC_FILTERS, SINC_STRIDE, SINC_TAPS, SegmentationWeights,
 };

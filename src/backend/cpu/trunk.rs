@@ -4,9 +4,9 @@ use rayon::prelude::*;
 
 use super::conv::{CpuConv, Epilogue, Map};
 use super::gemm::{Output, gemm, transposed};
-use super::simd::vectorised;
 use crate::backend::Observer;
 use crate::features::MELS;
+use crate::math::simd::vectorised;
 use crate::models::embedding::{EMBEDDING_DIM, EmbeddingWeights, TRUNK_CHANNELS, TRUNK_DIM, TRUNK_ROWS};
 
 struct CpuBlock {

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::conv::{Epilogue, Map, with_scratch};
 use super::gemm::{Output, gemm};
-use super::simd::vectorised;
+use crate::math::simd::vectorised;
 
 /// Output pixels of a tile along one axis.
 const TILE: usize = 4;

@@ -1,7 +1,7 @@
-//! Plain loops compiled once for every vector unit and chosen at run time.
+//! Plain loops compiled once for every vector unit and chosen at run time. Depends on nothing in this crate.
 
 /// Moving this into a closure makes the closure callable only once.
-pub(super) struct Once;
+pub(crate) struct Once;
 
 /// Evaluates an expression compiled for the widest vector unit that the processor has. Functions that it calls take
 /// part only if they are `#[inline(always)]`.
@@ -10,15 +10,15 @@ pub(super) struct Once;
 /// vectorise, in front of every other kind.
 macro_rules! vectorised {
     ($work:expr) => {{
-        let once = crate::backend::cpu::simd::Once;
+        let once = crate::math::simd::Once;
         pulp::Arch::new().dispatch(
             #[inline(always)]
             || {
-                let crate::backend::cpu::simd::Once = { once };
+                let crate::math::simd::Once = { once };
                 $work
             },
         )
     }};
 }
 
-pub(super) use vectorised;
+pub(crate) use vectorised;
