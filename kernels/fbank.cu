@@ -1,24 +1,11 @@
 // Log-mel features on the device (C6, C17; src/features/fbank.rs has the same formulas): the energies of every frame, then
 // the means that a window or a block of the shared trunk takes away.
 #include "common/basic.cuh"
+#include "common/reduce.cuh"
 
 constexpr int FFT = FBANK_FFT, FRAME = FBANK_FRAME, MELS = FBANK_MELS;
 constexpr int PARTS = FBANK_FEATURE_THREADS / MELS;
 static_assert(PARTS * MELS == FBANK_FEATURE_THREADS, "tiles.h");
-
-// Sum over the block of one value a thread, the same for every thread.
-template <int THREADS>
-__device__ inline double block_sum(double v) {
-    __shared__ double sums[THREADS / WARP];
-#pragma unroll
-    for (int step = WARP / 2; step > 0; step /= 2) v += __shfl_xor_sync(0xffffffff, v, step);
-    __syncthreads(); // the sums of a call before are used up
-    if (threadIdx.x % WARP == 0) sums[threadIdx.x / WARP] = v;
-    __syncthreads();
-    double sum = 0;
-    for (int i = 0; i < THREADS / WARP; i++) sum += sums[i];
-    return sum;
-}
 
 // One frame a block: scale, removal of the mean, pre-emphasis, window, Fourier transform, mel energies, logarithm.
 extern "C" __global__ void __launch_bounds__(FBANK_THREADS) log_mel(const __grid_constant__ LogMelArgs p) {

@@ -1,26 +1,16 @@
 // The convolutional front of segmentation-3.0, channels last.
 //
 // The normalisation of the waveform is affine, so it commutes with the sinc filters: they run once over the recording, and
-// every window scales its slice. The other normalisations are applied by whoever reads: a tile leaves its sum and its
+// every window scales its slice. The other normalisations are applied by whoever reads: a tile leaves its mean and its
 // squared deviations, norm_factors combines them, so no map is read only to be measured.
+#include "common/reduce.cuh"
 #include "common/split.cuh"
+
+constexpr double NORM_EPSILON = 1e-5;
 
 __device__ inline float sample_at(const float* samples, u64 count, u64 i) { return i < count ? __ldg(samples + i) : 0.0f; }
 
 // --- waveform ------------------------------------------------------------------------------------------------------
-
-// Sum over the block in a fixed order; every thread gets it.
-__device__ inline double block_sum(double v, double* shared) {
-#pragma unroll
-    for (int i = WARP / 2; i > 0; i /= 2) v += __shfl_down_sync(~0u, v, i);
-    __syncthreads();
-    if (threadIdx.x % WARP == 0) shared[threadIdx.x / WARP] = v;
-    __syncthreads();
-    double sum = 0.0;
-#pragma unroll 1
-    for (int i = 0; i < MOMENT_THREADS / WARP; i++) sum += shared[i];
-    return sum;
-}
 
 // Sum of f over this thread's samples: FP32 in runs of 16, FP64 across them.
 template <class F>
@@ -39,16 +29,19 @@ __device__ inline double window_sum(const float* samples, u64 count, u64 first, 
     return sum;
 }
 
+// Sums are of deviations, first from one sample, then from the mean: an offset, however large beside the signal, costs no
+// digits, and the mean of a constant signal is exact.
 // Grid: windows.
 extern "C" __global__ void __launch_bounds__(MOMENT_THREADS) wave_moments(const __grid_constant__ WaveArgs p) {
-    __shared__ double shared[MOMENT_THREADS / WARP];
     const u64 first = p.first + blockIdx.x * p.step;
-    const double mean = block_sum(window_sum(p.samples, p.count, first, [](float v) { return v; }), shared) / SEG_SAMPLES;
+    const float origin = sample_at(p.samples, p.count, first);
+    const double apart = window_sum(p.samples, p.count, first, [=](float v) { return v - origin; });
+    const double mean = origin + block_sum<MOMENT_THREADS>(apart) / SEG_SAMPLES;
     const float centre = (float)mean;
-    const double squares = block_sum(window_sum(p.samples, p.count, first, [=](float v) { return (v - centre) * (v - centre); }), shared);
+    const double squares = window_sum(p.samples, p.count, first, [=](float v) { return (v - centre) * (v - centre); });
+    const double rest = mean - centre, variance = block_sum<MOMENT_THREADS>(squares) / SEG_SAMPLES - rest * rest;
     if (threadIdx.x > 0) return;
-    const double rest = mean - centre;
-    const double scale = p.gamma / sqrt(squares / SEG_SAMPLES - rest * rest + 1e-5);
+    const double scale = p.gamma / sqrt(variance + NORM_EPSILON);
     p.norm[2 * blockIdx.x] = (float)scale;
     p.norm[2 * blockIdx.x + 1] = (float)(p.beta - mean * scale);
 }
@@ -112,22 +105,30 @@ extern "C" __global__ void __launch_bounds__(SINC_THREADS, 2) sinc_filter(const 
 
 // --- statistics of a tile ------------------------------------------------------------------------------------------
 
-// Thread `channel` of group `group` holds values of `count` frames (more are left out) of a tile whose groups have OWN each;
-// the block writes sum and squared deviations from the tile's mean of every channel.
+// Thread `channel` of group `group` holds COUNT frames of a tile, of which `frames` from its first on are there; the block
+// writes the mean of every channel and its squared deviations from it.
+//
+// The mean is the first value plus the mean deviation from it. In a constant channel all deviations are 0 and the mean is
+// that value, to the bit; norm_factors keeps it, and the channel leaves its normalisation as the shift alone. A mean from
+// rounded sums would be off by its last digits, which the scale of a channel without variance, 316 times the gain,
+// would turn into a signal.
 template <int GROUPS, int CHANNELS, int COUNT>
 __device__ inline void tile_statistics(const float (&v)[COUNT], u32 channel, u32 group, u32 frames, float (*shared)[CHANNELS], float* partial) {
     const u32 total = min((u32)(GROUPS * COUNT), frames); // frames of the tile
+    if (group == 0) shared[GROUPS][channel] = v[0];
+    __syncthreads();
+    const float origin = shared[GROUPS][channel];
     float sum = 0.0f;
 #pragma unroll
     for (int i = 0; i < COUNT; i++)
-        if (group * COUNT + i < total) sum += v[i];
+        if (group * COUNT + i < total) sum += v[i] - origin;
     shared[group][channel] = sum;
     __syncthreads();
     sum = 0.0f;
 #pragma unroll
     for (int i = 0; i < GROUPS; i++) sum += shared[i][channel];
     __syncthreads();
-    const float mean = sum / total;
+    const float mean = origin + sum / total;
     float squares = 0.0f;
 #pragma unroll
     for (int i = 0; i < COUNT; i++)
@@ -138,14 +139,14 @@ __device__ inline void tile_statistics(const float (&v)[COUNT], u32 channel, u32
     squares = 0.0f;
 #pragma unroll
     for (int i = 0; i < GROUPS; i++) squares += shared[i][channel];
-    partial[2 * channel] = sum;
+    partial[2 * channel] = mean;
     partial[2 * channel + 1] = squares;
 }
 
 // Grid: (tiles of SINC_POOL_TILE frames, windows).
 extern "C" __global__ void __launch_bounds__(SINC_POOL_THREADS) sinc_pool(const __grid_constant__ SincPoolArgs p) {
     constexpr int GROUPS = SINC_POOL_THREADS / FILTERS, COUNT = SINC_POOL_TILE / GROUPS;
-    __shared__ float shared[GROUPS][FILTERS];
+    __shared__ float shared[GROUPS + 1][FILTERS];
     const u32 channel = threadIdx.x % FILTERS, group = threadIdx.x / FILTERS, window = blockIdx.y;
     const u32 frame = blockIdx.x * SINC_POOL_TILE, frames = SINC_FRAMES - frame;
     const float scale = __ldg(p.norm + 2 * window), shift = __ldg(p.sums + channel) * __ldg(p.norm + 2 * window + 1);
@@ -164,7 +165,8 @@ extern "C" __global__ void __launch_bounds__(SINC_POOL_THREADS) sinc_pool(const 
     tile_statistics<GROUPS>(v, channel, group, frames, shared, p.partial + tile * FILTERS * 2);
 }
 
-// Grid: windows. Tiles are combined in FP64, in a fixed order.
+// Grid: windows. Tiles are combined in FP64, in a fixed order; the product of a mean and a number of frames, and the sum of
+// equal ones, are exact in it.
 extern "C" __global__ void __launch_bounds__(NORM_THREADS) norm_factors(const __grid_constant__ NormArgs p) {
     constexpr int WIDTH = 128, PARTS = NORM_THREADS / WIDTH;
     __shared__ double shared[PARTS][WIDTH];
@@ -181,8 +183,8 @@ extern "C" __global__ void __launch_bounds__(NORM_THREADS) norm_factors(const __
             for (u32 tile = part; tile < tiles; tile += PARTS) {
                 const float2 v = __ldg(partial + tile * p.width);
                 const u32 count = min(p.tile, p.frames - tile * p.tile);
-                const double apart = (double)v.x - mean * count;
-                sum += pass == 0 ? (double)v.x : v.y + apart * apart / count;
+                const double apart = (double)v.x - mean;
+                sum += pass == 0 ? (double)v.x * count : v.y + apart * apart * count;
             }
         shared[part][channel] = sum;
         __syncthreads();
@@ -194,7 +196,7 @@ extern "C" __global__ void __launch_bounds__(NORM_THREADS) norm_factors(const __
     }
     if (part > 0 || channel >= p.width) return;
     float4 norm = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    if (real) norm = make_float4((float)mean, (float)(p.gamma[channel] / sqrt(squares + 1e-5)), p.beta[channel], 0.0f);
+    if (real) norm = make_float4((float)mean, (float)(p.gamma[channel] / sqrt(squares + NORM_EPSILON)), p.beta[channel], 0.0f);
     ((float4*)p.norm)[(u64)blockIdx.x * p.width + channel] = norm;
 }
 
@@ -220,7 +222,7 @@ __device__ inline void time_conv(const TimeConvArgs& p) {
     constexpr int GROUPS = TIME_CONV_THREADS / CHANNELS, COUNT = POOLED / GROUPS;
     static_assert(TIME_CONV_THREADS == 256 && CHANNELS == 4 * NT * 8 && FRAMES == 2 * MT * 16, "tiles.h");
     __shared__ uint4 memory[SIZE / 16];
-    __shared__ float shared[GROUPS][CHANNELS];
+    __shared__ float shared[GROUPS + 1][CHANNELS];
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, window = blockIdx.y;
     const u32 pooled = blockIdx.x * POOLED, frame = pooled * 3;
 

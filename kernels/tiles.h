@@ -256,12 +256,13 @@
 #define FBANK_FEATURE_THREADS 320
 #define FBANK_SLIDING_ROWS 64
 
-// Segmentation: geometry of a window, and the scale of weights that are split into two FP16
+// Segmentation: geometry of a window; the scale of weights that are split into two FP16, and a bound of all of them
 #define SEG_SAMPLES 160000
 #define SEG_FRAMES 589
 #define SEG_HIDDEN 128
 #define SEG_CLASSES 7
 #define SPLIT_SCALE 64
+#define SPLIT_LIMIT 250
 
 // Convolutional front: outputs of the filters, frames after each pooling, outputs of a block of filters, pooled frames of
 // a tile of partial statistics (filters, convolutions), channels of the convolutions with padding

@@ -126,7 +126,7 @@ struct SincPoolArgs {
     const float* norm;     // [batch][2] of the waveform
     const float* sums;     // [80] sum of the taps of each filter
     float* out;            // [batch][SINC_FRAMES][80]
-    float* partial;        // [batch][tiles][80][2] sum and squared deviations
+    float* partial;        // [batch][tiles][80][2] mean and squared deviations
     u64 first;             // first output of the first window
     u64 step;              // outputs between windows
 };

@@ -1,6 +1,12 @@
 // Products of FP32 accuracy on the tensor cores of every card: each operand is the sum of two FP16, high and low, of which
-// three products are summed in FP32. What is lost is 2^-22 of an operand, or 2^-25 where that is more; weights are
-// multiplied by SPLIT_SCALE before, so that their low parts are no subnormal numbers, and must stay below 1,000.
+// three products are summed in FP32 (four in the recurrence). What is lost is 2^-22 of an operand, or 2^-25 where that is
+// more; weights are multiplied by SPLIT_SCALE before, so that their low parts are no subnormal numbers.
+//
+// An operand beyond FP16_MAX would become an infinity less an infinity. None is: segmenter.rs refuses weights, gains and
+// shifts of SPLIT_LIMIT or more. Then scaled weights are below SPLIT_LIMIT * SPLIT_SCALE; what an instance normalisation
+// leaves is at most gain * sqrt(frames) + shift, since no value of n deviates from their mean by more than sqrt(n) standard
+// deviations; states of an LSTM are within (-1, 1), and so the first linear layer gives less than
+// SPLIT_LIMIT * (inputs + 1).
 #pragma once
 #include "ptx.cuh"
 

@@ -19,7 +19,7 @@ use crate::backend::{Embeddings, Precision};
 use crate::models::embedding::EMBEDDING_DIM;
 use crate::models::windows::{Activity, LOCAL_SPEAKERS, WINDOW_FRAMES, Windows};
 use crate::pipeline::batch::Diarize;
-use crate::pipeline::{Diarization, Engine, Inference, Mode, Monitor, PipelineError, Settings, Stage};
+use crate::pipeline::{Diarization, Engine, Inference, Monitor, PipelineError, Settings, Stage};
 
 const FORMAT: &[u8] = b"speakrs-app inference 1\n";
 /// Most bytes of the line of JSON.
@@ -54,10 +54,7 @@ impl Cache {
 
     /// Where the inference of `engine` on `waveform` is or would be.
     pub fn path(&self, engine: &Engine, waveform: &Waveform, settings: &Settings) -> PathBuf {
-        let mode = match settings.mode {
-            Mode::Accurate => "accurate",
-            Mode::Fast => "fast",
-        };
+        let mode = settings.mode.name();
         let mut hash = Sha256::new();
         hash.update(format!(
             "{}\n{mode}\n{}\n{}\n",

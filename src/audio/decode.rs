@@ -171,7 +171,8 @@ impl Chosen {
             None if format.tracks().is_empty() => Err(AudioError::NoAudioTrack(String::new())),
             None => {
                 let count = format.tracks().len();
-                let text = format!(" that can be decoded ({count} track(s) of video, text or unknown kind)");
+                let tracks = if count == 1 { "track" } else { "tracks" };
+                let text = format!(" that can be decoded ({count} {tracks} of video, text or unknown kind)");
                 Err(AudioError::NoAudioTrack(text))
             }
         }

@@ -16,7 +16,6 @@ use serde::Serialize;
 use super::args;
 use super::exit::Exit;
 use super::plan::{check_device, step};
-use super::progress::mode_name;
 use crate::app::export::{FORMATS, Report, write};
 use crate::app::inputs::{self, Input};
 use crate::audio::{SAMPLE_RATE, Waveform};
@@ -105,7 +104,7 @@ struct Measured {
     /// Seconds from the start of the program's work to loaded models and an open device.
     startup: f64,
     /// Seconds of each stage, over all recordings.
-    stages: BTreeMap<&'static str, f64>,
+    stages: BTreeMap<Stage, f64>,
     /// Seconds of all stages.
     total: f64,
     /// Seconds of the batch, without writing.
@@ -203,7 +202,7 @@ fn measure(args: &BenchArgs, step: f64, inputs: &[Input]) -> anyhow::Result<Meas
         device: all(|backend| backend.device.clone()),
         device_name: all(|backend| backend.name.clone()),
         precision: backends[0].precision.to_string(),
-        mode: mode_name(mode),
+        mode: mode.name(),
         step,
         threads: rayon::current_num_threads(),
         recordings: inputs.len(),
@@ -218,7 +217,7 @@ fn measure(args: &BenchArgs, step: f64, inputs: &[Input]) -> anyhow::Result<Meas
 }
 
 /// Median seconds of every stage and of the batch, and seconds of audio.
-type Rounds = (BTreeMap<&'static str, f64>, f64, f64);
+type Rounds = (BTreeMap<Stage, f64>, f64, f64);
 
 fn rounds(
     args: &BenchArgs,
@@ -227,7 +226,7 @@ fn rounds(
     settings: &Settings,
     folder: &std::path::Path,
 ) -> anyhow::Result<Rounds> {
-    let mut seconds = BTreeMap::<&'static str, Vec<f64>>::new();
+    let mut seconds = BTreeMap::<Stage, Vec<f64>>::new();
     let (mut batches, mut audio) = (Vec::new(), 0.0);
     let mut first = vec![None; inputs.len()];
     for round in 0..args.rounds.get() {
@@ -252,7 +251,7 @@ fn rounds(
                 bail!("{name}: round {} gave another result than the first", round + 1);
             }
             for (stage, time) in times {
-                let stage = seconds.entry(stage_name(stage)).or_default();
+                let stage = seconds.entry(stage).or_default();
                 stage.resize(round + 1, 0.0);
                 stage[round] += time;
             }
@@ -290,19 +289,6 @@ fn median(mut values: Vec<f64>) -> f64 {
     if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
 }
 
-/// Stages in the order of the work, with the names of the report.
-const STAGES: [&str; 5] = ["decode", "segmentation", "embedding", "clustering", "write"];
-
-fn stage_name(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Decode => STAGES[0],
-        Stage::Segmentation => STAGES[1],
-        Stage::Embedding => STAGES[2],
-        Stage::Clustering => STAGES[3],
-        Stage::Write => STAGES[4],
-    }
-}
-
 /// The most memory that the process has had, as Linux tells it.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -327,8 +313,8 @@ fn table(measured: &Measured) -> String {
         let speed = measured.audio / seconds.max(1e-9);
         let _ = writeln!(text, "{name:14} {seconds:10.4} {speed:13.1}");
     };
-    for stage in STAGES {
-        row(stage, measured.stages.get(stage).copied().unwrap_or(0.0));
+    for (stage, &seconds) in &measured.stages {
+        row(&format!("{stage:?}").to_lowercase(), seconds);
     }
     row("one by one", measured.total);
     row("as a batch", measured.batch);

@@ -1,5 +1,6 @@
 //! `speakrs-app devices`: what the program could compute on, and with which kernels.
 
+#[cfg(feature = "cuda")]
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 

@@ -127,7 +127,7 @@ fn work(plan: &Plan, terminal: &Terminal, truth: Option<Truth>) -> anyhow::Resul
         device = all(|backend| backend.device.clone()),
         device_name = all(|backend| backend.name.clone()),
         precision,
-        mode = progress::mode_name(settings.mode),
+        mode = settings.mode.name(),
         step = settings.step,
         num_speakers = speakers.num,
         min_speakers = speakers.min,
@@ -154,7 +154,7 @@ fn work(plan: &Plan, terminal: &Terminal, truth: Option<Truth>) -> anyhow::Resul
             ("model", engine.model().to_owned()),
             ("device", all(|backend| format!("{} ({})", backend.device, backend.name))),
             ("precision", precision),
-            ("mode", progress::mode_name(settings.mode).to_owned()),
+            ("mode", settings.mode.name().to_owned()),
             ("step", format!("{} s", settings.step)),
             ("speakers", progress::bounds_text(&speakers)),
         ]);

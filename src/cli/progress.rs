@@ -19,8 +19,8 @@ use super::args::{Args, Color, LogFormat};
 use super::run::Summary;
 use crate::app::jobs::Job;
 use crate::clustering::SpeakerBounds;
+use crate::pipeline::Stage;
 use crate::pipeline::batch::{Observer, Outcome};
-use crate::pipeline::{Mode, Stage};
 
 /// Where messages go.
 pub struct Terminal {
@@ -114,7 +114,7 @@ impl Terminal {
             model = %diarization.model,
             device = %diarization.backend.device,
             precision = %diarization.backend.precision,
-            mode = mode_name(diarization.settings.mode),
+            mode = diarization.settings.mode.name(),
             "done"
         );
     }
@@ -144,14 +144,6 @@ impl Terminal {
             false => "speakrs-app:".to_owned(),
         };
         self.screen.write(format!("{name} {}\n", harmless(text)).as_bytes());
-    }
-}
-
-/// The mode as it is typed.
-pub fn mode_name(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Accurate => "accurate",
-        Mode::Fast => "fast",
     }
 }
 

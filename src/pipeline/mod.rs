@@ -28,6 +28,16 @@ pub enum Mode {
     Fast,
 }
 
+impl Mode {
+    /// Its name in options and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accurate => "accurate",
+            Self::Fast => "fast",
+        }
+    }
+}
+
 /// What the user chooses about a diarization; part of every result.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Settings {

@@ -142,7 +142,10 @@ fn broken_samples_are_repaired_and_counted() {
     assert_eq!(waveform.samples[120], 0.0);
     assert_eq!(waveform.samples[99], samples[99]);
     let notes = waveform.source.warnings.join("; ");
-    assert!(notes.contains("51 samples were not numbers") && notes.contains("2 samples were far"), "{notes}");
+    assert!(
+        notes.contains("51 samples were not a number") && notes.contains("2 samples were far"),
+        "{notes}"
+    );
 }
 
 #[test]
@@ -173,4 +176,25 @@ fn progress_rises_and_can_cancel() {
     });
     assert!(matches!(stopped, Err(AudioError::Cancelled)));
     assert!(calls < shares.len());
+}
+
+/// Only opposite phases are said: not silence, not one silent channel, not different voices.
+#[test]
+fn channels_that_cancel_each_other_are_said() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("a.wav");
+    let voice = |i: usize| (i as f32 * 0.05).sin() * 0.3;
+    let other = |i: usize| (i as f32 * 0.037).sin() * 0.3;
+    let notes = |left: &dyn Fn(usize) -> f32, right: &dyn Fn(usize) -> f32| {
+        let samples: Vec<f32> = (0..16_000).flat_map(|i| [left(i), right(i)]).collect();
+        write_float(&path, 16_000, 2, &samples);
+        good(&path).source.warnings.join("; ")
+    };
+    assert!(notes(&voice, &|i| -voice(i)).contains("cancel each other out"));
+    assert!(notes(&voice, &|i| -0.99 * voice(i)).contains("cancel each other out"));
+    for silent in
+        [notes(&voice, &voice), notes(&voice, &|_| 0.0), notes(&voice, &other), notes(&|_| 0.0, &|_| 0.0)]
+    {
+        assert_eq!(silent, "");
+    }
 }

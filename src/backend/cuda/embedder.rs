@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use super::error::CudaError;
-use super::kernel::Arithmetic;
 use super::launch::{Buffer, Gpu, Graph, POOL_FRAMES, PoolJob, UNIT, dense_partial_bytes};
 use super::trunk::{self, Maps, Step, Trunk, map_bytes_per_frame, output_bytes};
 use crate::backend::Precision;
@@ -59,7 +58,7 @@ pub struct Embedder {
     linear: Buffer,
     linear_bias: Buffer,
     maps: Maps,
-    /// fbank frames that the maps hold in 4-byte values.
+    /// fbank frames of a batch that features, maps of 4-byte values and output have room for.
     frames: usize,
     /// One map that stays from the batch before, then those of the batch.
     output: Buffer,
@@ -117,10 +116,8 @@ impl Embedder {
     }
 
     /// Most inputs of `width` fbank frames in a batch.
-    pub fn most(&self, precision: Precision, width: usize) -> usize {
-        let bytes = self.frames * map_bytes_per_frame(Precision::Fp32);
-        // The memory for features and outputs is that of `frames`.
-        (bytes / (map_bytes_per_frame(precision) * width)).min(self.frames / width)
+    pub fn most(&self, width: usize) -> usize {
+        self.frames / width
     }
 
     /// Runs the trunk on `batch` inputs of `width` fbank frames, whose features `fill` writes into the buffer that it gets,
@@ -135,8 +132,8 @@ impl Embedder {
         width: usize,
         fill: impl FnOnce(&mut Gpu, &Buffer) -> Result<(), CudaError>,
     ) -> Result<(), CudaError> {
-        if batch > self.most(precision, width) {
-            let most = self.most(precision, width) as u64;
+        if batch > self.most(width) {
+            let most = self.most(width) as u64;
             return Err(CudaError::Index { context: "inputs of a batch".into(), actual: batch as u64, most });
         }
         fill(&mut self.gpu, &self.maps.features)?;
@@ -220,10 +217,9 @@ impl Embedder {
     /// If the GPU fails.
     pub fn pool(&mut self, precision: Precision, windows: &[Window]) -> Result<Option<Vec<f32>>, CudaError> {
         let mut values = Vec::with_capacity(windows.len() * LOCAL_SPEAKERS * EMBEDDING_DIM);
-        let arithmetic = if precision == Precision::Fp16 { Arithmetic::Fp16 } else { Arithmetic::Fp32 };
         for windows in windows.chunks(POOLED) {
             let jobs: Vec<PoolJob> = windows.iter().map(|window| self.job(precision, window)).collect();
-            self.gpu.pool(arithmetic, &self.output, &jobs, &self.jobs, &self.statistics)?;
+            self.gpu.pool(trunk::stored(precision), &self.output, &jobs, &self.jobs, &self.statistics)?;
             let rows = jobs.len() * LOCAL_SPEAKERS;
             let Self { statistics, linear, linear_bias, partial, embeddings, .. } = self;
             self.gpu.dense(rows, statistics, linear, linear_bias, partial, embeddings)?;

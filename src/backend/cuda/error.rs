@@ -80,7 +80,7 @@ pub enum CudaError {
         /// Name of the entry.
         kernel: &'static str,
     },
-    /// A weight is too large to be split into two FP16.
+    /// A weight is too large for products of operands that are split into two FP16.
     #[error("{name}: a weight is {value}, its magnitude must stay below {limit}")]
     Weight {
         /// The tensor.

@@ -198,7 +198,7 @@ impl CudaBackend {
         let width = frames_in(WINDOW_SAMPLES);
         let spoken: Vec<usize> = (0..windows.count()).filter(|&c| has_speech(activity, c)).collect();
         let mut done = 0;
-        for batch in spoken.chunks(embedder.most(precision, width)) {
+        for batch in spoken.chunks(embedder.most(width)) {
             let fill = |gpu: &mut Gpu, buffer: &Buffer| {
                 if on_gpu {
                     let starts: Vec<usize> = batch.iter().map(|&c| windows.start_sample(c) / SHIFT).collect();
@@ -253,7 +253,7 @@ impl CudaBackend {
         let (mut carried, mut next) = (None, 0);
         for batch in wanted.chunk_by(|a, b| a.frames().len() == b.frames().len()) {
             let width = batch[0].frames().len();
-            for batch in batch.chunks(embedder.most(precision, width).max(1)) {
+            for batch in batch.chunks(embedder.most(width).max(1)) {
                 let fill = |gpu: &mut Gpu, buffer: &Buffer| {
                     if on_gpu {
                         let starts: Vec<usize> = batch.iter().map(|block| block.frames().start).collect();

@@ -35,8 +35,9 @@ const PROJECTED: usize = 2 * GATES * HIDDEN;
 const SPLIT: usize = 4;
 /// Bytes of the recurrent weights of one direction.
 const RECURRENT: usize = SPLIT * GATES * HIDDEN * HIDDEN;
-/// A weight that is split must be smaller, so that FP16 holds it after scaling.
-const LARGEST_WEIGHT: f32 = 1_000.0;
+/// Weights, gains and shifts must be smaller, so that FP16 holds every value that the kernels split (`split.cuh`).
+const LIMIT: usize = tile("SPLIT_LIMIT") as usize;
+const FP16_MAX: usize = tile("FP16_MAX") as usize;
 /// Fewest and most windows of a batch. With more, the rows of tiles of a projection would not fit a grid.
 const LEAST_BATCH: usize = 8;
 const LARGEST_BATCH: usize = 14_000;
@@ -53,6 +54,9 @@ const _: () = assert!(
         && HIDDEN == tile("SEG_HIDDEN") as usize
         && LINEAR == HIDDEN
         && CLASSES == tile("SEG_CLASSES") as usize
+        && LIMIT * tile("SPLIT_SCALE") as usize <= FP16_MAX
+        && LENGTHS[0] * LIMIT * LIMIT <= (FP16_MAX - LIMIT) * (FP16_MAX - LIMIT)
+        && (STATES + 1) * LIMIT <= FP16_MAX
         && (WINDOW_FRAMES * LARGEST_BATCH).div_ceil(tile("PROJECT_TILE") as usize) <= 65_535
 );
 
@@ -118,7 +122,11 @@ impl Segmenter {
         let sum = |taps: &[f32]| taps.iter().map(|&t| f64::from(t)).sum::<f64>() as f32;
         let sums: Vec<f32> = weights.sinc.chunks_exact(SINC_TAPS).map(sum).collect();
         let [norm0, norm1, norm2] = &weights.norms;
-        let norms = [affine(gpu, norm0)?, affine(gpu, norm1)?, affine(gpu, norm2)?];
+        let norms = [
+            affine(gpu, "sincnet.norm1d.0", norm0)?,
+            affine(gpu, "sincnet.norm1d.1", norm1)?,
+            affine(gpu, "sincnet.norm1d.2", norm2)?,
+        ];
         let [conv0, conv1] = &weights.convs;
         let convs = [
             pack(gpu, "sincnet.conv1d.1", conv0, CONV_TAPS, [SINC_FILTERS, WIDTHS[0], CONV_WIDTH])?,
@@ -483,7 +491,7 @@ fn map_bytes(index: usize, count: usize) -> usize {
     4 * count * LENGTHS[index] * WIDTHS[index]
 }
 
-/// Bytes of the statistics of its tiles: sum and squared deviations of every channel.
+/// Bytes of the statistics of its tiles: mean and squared deviations of every channel.
 fn partial_bytes(index: usize, count: usize) -> usize {
     8 * count * LENGTHS[index].div_ceil(TILES[index]) * WIDTHS[index]
 }
@@ -493,13 +501,15 @@ fn factor_bytes(index: usize, count: usize) -> usize {
     16 * count * WIDTHS[index]
 }
 
-fn affine(gpu: &mut Gpu, norm: &Norm) -> Result<Affine, CudaError> {
+fn affine(gpu: &mut Gpu, name: &str, norm: &Norm) -> Result<Affine, CudaError> {
+    check(name, &norm.scale)?;
+    check(name, &norm.shift)?;
     Ok(Affine { gain: gpu.upload("weights", &norm.scale)?, shift: gpu.upload("weights", &norm.shift)? })
 }
 
 fn check(name: &str, weights: &[f32]) -> Result<(), CudaError> {
-    match weights.iter().find(|v| v.is_nan() || v.abs() >= LARGEST_WEIGHT) {
-        Some(&value) => Err(CudaError::Weight { name: name.into(), value, limit: LARGEST_WEIGHT }),
+    match weights.iter().find(|v| v.is_nan() || v.abs() >= LIMIT as f32) {
+        Some(&value) => Err(CudaError::Weight { name: name.into(), value, limit: LIMIT as f32 }),
         None => Ok(()),
     }
 }
@@ -538,6 +548,7 @@ impl Packed {
         gates: bool,
     ) -> Result<(), CudaError> {
         check(name, weight)?;
+        check(name, bias)?;
         let columns = self.bias.len() / 4;
         let inputs = self.weights.len() / (SPLIT * columns);
         let rows = bias.len();

@@ -44,13 +44,17 @@ pub fn plan(
     convolutions().into_iter().map(step).collect()
 }
 
-/// Bytes of a value in the trunk's maps.
-pub fn value_bytes(precision: Precision) -> usize {
+/// How the values of the trunk's maps are stored.
+pub fn stored(precision: Precision) -> Arithmetic {
     match precision {
         Precision::Fp16 => Arithmetic::Fp16,
         _ => Arithmetic::Fp32,
     }
-    .value_bytes()
+}
+
+/// Bytes of a value in the trunk's maps.
+pub fn value_bytes(precision: Precision) -> usize {
+    stored(precision).value_bytes()
 }
 
 /// Bytes of the largest map for each fbank frame of an input.
