@@ -70,13 +70,14 @@ fn segmentation_equals_the_cpu_s() {
     let meeting = demo("meeting.flac");
     let long: Vec<f32> = meeting.iter().copied().cycle().take(16_000 * 320 + 77).collect();
     let mut noise = Noise(23);
-    let cases: [(&str, Vec<f32>, usize); 7] = [
+    let cases: [(&str, Vec<f32>, usize); 8] = [
         ("meeting", meeting.clone(), DEFAULT_STEP_SAMPLES),
         ("a step off the filters' stride", meeting.clone(), 33_333),
         ("a long step", meeting[..480_000].to_vec(), WINDOW_SAMPLES),
         ("more windows than a batch", long, DEFAULT_STEP_SAMPLES),
         ("a short recording", meeting[..50_000].to_vec(), DEFAULT_STEP_SAMPLES),
         ("silence", vec![0.0; 200_000], DEFAULT_STEP_SAMPLES),
+        ("a constant signal", vec![0.3; 200_000], DEFAULT_STEP_SAMPLES),
         ("noise", noise.vec(170_000), DEFAULT_STEP_SAMPLES),
     ];
     for (name, samples, step) in cases {
