@@ -1,5 +1,6 @@
 // Log-mel features on the device (C6, C17; src/features/fbank.rs has the same formulas): the energies of every frame, then
 // the means that a window or a block of the shared trunk takes away.
+#include "common/basic.cuh"
 #include "common/reduce.cuh"
 
 constexpr int FFT = FBANK_FFT, FRAME = FBANK_FRAME, MELS = FBANK_MELS;

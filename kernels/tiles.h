@@ -200,13 +200,6 @@
 #define mma_tf32x3_1x1_n64_BLOCKS 0
 #define mma_tf32x3_1x1_n64_STAGE 8192
 #define mma_tf32x3_1x1_n64_STAGES 3
-#define mma_tf32x3_gemm_n128_ROWS 1
-#define mma_tf32x3_gemm_n128_COLS 128
-#define mma_tf32x3_gemm_n128_NT 128
-#define mma_tf32x3_gemm_n128_THREADS 256
-#define mma_tf32x3_gemm_n128_BLOCKS 0
-#define mma_tf32x3_gemm_n128_STAGE 12288
-#define mma_tf32x3_gemm_n128_STAGES 4
 
 // FP32 convolutions: columns of every tile, then its channels and rows, threads, blocks per SM that the registers must
 // allow, and bytes of shared memory from 8.0 and on 7.5 for every entry
@@ -229,12 +222,6 @@
 #define conv3x3s2_f32_n64_BLOCKS 4
 #define conv3x3s2_f32_n64_SHARED 32256
 #define conv3x3s2_f32_n64_SHARED_75 16384
-#define gemm_f32_n64_NT 64
-#define gemm_f32_n64_ROWS 1
-#define gemm_f32_n64_THREADS 128
-#define gemm_f32_n64_BLOCKS 4
-#define gemm_f32_n64_SHARED 16384
-#define gemm_f32_n64_SHARED_75 16384
 #define conv1x1s2_f32_n64_NT 64
 #define conv1x1s2_f32_n64_ROWS 2
 #define conv1x1s2_f32_n64_THREADS 128
@@ -269,32 +256,44 @@
 #define FBANK_FEATURE_THREADS 320
 #define FBANK_SLIDING_ROWS 64
 
-// Front of the segmentation network: filters, taps and stride of the first convolution, taps of a chunk, positions and
-// threads of a block, outputs after pooling; then the convolutions over time: positions (after pooling) and threads of a
-// block, channels of a step; then threads of a normalisation and its longest channel
-#define SINC_FILTERS 80
+// Segmentation: geometry of a window; the scale of weights that are split into two FP16, and a bound of all of them
+#define SEG_SAMPLES 160000
+#define SEG_FRAMES 589
+#define SEG_HIDDEN 128
+#define SEG_CLASSES 7
+#define SPLIT_SCALE 64
+#define SPLIT_LIMIT 250
+
+// Convolutional front: outputs of the filters, frames after each pooling, outputs of a block of filters, pooled frames of
+// a tile of partial statistics (filters, convolutions), channels of the convolutions with padding
+#define MOMENT_THREADS 1024
+#define SINC_OUTPUTS 15975
+#define SINC_FRAMES 5325
+#define SINC_FRAMES2 1773
 #define SINC_TAPS 251
-#define SINC_STRIDE 10
-#define SINC_CHUNK 63
-#define SINC_POSITIONS 128
-#define SINC_THREADS 320
-#define SINC_POOLED 5325
-#define TIME_CONV_POSITIONS 32
+#define SINC_TAPS_PADDED 260
+#define SINC_FILTERS 80
+#define SINC_THREADS 256
+#define SINC_TILE 256
+#define SINC_POOL_THREADS 320
+#define SINC_POOL_TILE 64
 #define TIME_CONV_THREADS 256
-#define TIME_CONV_STEP 4
-#define NORM_THREADS 256
-#define NORM_LONGEST 1773
+#define TIME_CONV_TILE 32
+#define TIME_CONV_CHANNELS 64
+#define NORM_THREADS 1024
+#define SPLIT_THREADS 256
 
-// Recurrence: units of a direction, windows and threads of a block, weights of a thread that stay in registers, bytes of
-// those in shared memory from 8.0 on and on 7.5
-#define LSTM_HIDDEN 128
+// LSTM: windows of a block of the recurrence, fragments of low weights that registers hold, bytes of shared memory;
+// tile and shared memory of the input projection from 8.0 and on 7.5
+#define LSTM_THREADS 256
 #define LSTM_WINDOWS 4
-#define LSTM_THREADS 512
-#define LSTM_REGISTERS 84
-#define LSTM_SHARED 90112
-#define LSTM_SHARED_75 49152
+#define LSTM_RESIDENT 18
+#define LSTM_SHARED 61696
+#define PROJECT_THREADS 256
+#define PROJECT_TILE 128
+#define PROJECT_SHARED 73728
+#define PROJECT_SHARED_75 36864
 
-// Linear layers and classes: units of a layer, frames of a block, classes
-#define CLASSIFY_THREADS 128
-#define CLASSIFY_FRAMES 32
-#define CLASSIFY_CLASSES 7
+// Linear layers and classifier: rows of a block
+#define CLASSIFY_THREADS 256
+#define CLASSIFY_ROWS 64

@@ -63,14 +63,6 @@ fn ops(width: usize) -> Vec<Op> {
     ops
 }
 
-/// The input projections of the LSTM, which is always FP32: as one map of one row.
-fn projections() -> [Op; 2] {
-    [64, 256].map(|input| {
-        let shape = ConvShape { kernel: 1, stride: 1, input, output: 1024 };
-        Op { shape, height: 1, width: 32 * 589 }
-    })
-}
-
 /// `7-64 name, 1-4 other`: the kernels of `op` by batch.
 fn by_batch(device: &Device, op: &Op, precision: Precision) -> String {
     let chosen =
@@ -98,9 +90,7 @@ fn every_card_runs_what_the_golden_file_says() {
                     "\n{} ({major}.{minor}, {} SMs) {precision} {width}",
                     device.name, device.sms
                 );
-                let lstm =
-                    projections().into_iter().filter(|_| precision == Precision::Fp32 && width == WIDTHS[0]);
-                for op in ops(width).into_iter().chain(lstm) {
+                for op in ops(width) {
                     let _ = writeln!(text, "  {:22} {}", op.to_string(), by_batch(&device, &op, precision));
                 }
             }
@@ -142,9 +132,6 @@ fn reachable(architecture: Architecture) -> BTreeSet<&'static str> {
     let mut entries = BTreeSet::new();
     for sms in [1, 20, 40, 108, 132, 200] {
         let device = device("any", architecture.major, architecture.minor, sms, 227);
-        for op in projections() {
-            entries.insert(choose(&device, &op, 1, Precision::Fp32).expect("a rule").kernel.entry);
-        }
         for (precision, width) in Precision::ALL.into_iter().flat_map(|p| WIDTHS.map(|w| (p, w))) {
             for (op, batch) in ops(width).into_iter().flat_map(|op| BATCHES.map(|batch| (op, batch))) {
                 entries.insert(choose(&device, &op, batch, precision).expect("a rule").kernel.entry);

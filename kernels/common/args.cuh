@@ -95,76 +95,127 @@ struct FeatureArgs {
     u32 padding;
 };
 
-// What normalises the waveform of each window.
+// --- segmentation --------------------------------------------------------------------------------------------------
+
+// Normalisation of the waveform of every window as scale and shift.
 struct WaveArgs {
     const float* samples;
-    const u32* starts;    // first sample of every window
-    double* moments;      // [windows][2]: scale, shift
-    u32 window;           // samples of a window
-    u32 samples_count;
-    float scale;          // learned
-    float shift;
+    u64 count;             // samples of the recording
+    u64 first;             // first sample of the first window
+    u64 step;              // samples between windows
+    float* norm;           // [batch][2]
+    float gamma;
+    float beta;
 };
 
-struct SincArgs {
+// Sinc filters over segments of a recording.
+struct SincFilterArgs {
     const float* samples;
-    const float* filters; // [SINC_TAPS, padded to chunks][SINC_FILTERS]
-    float* out;           // [rows][SINC_FILTERS][positions]
-    u32 first;
-    u32 row_step;
-    u32 positions;
-    u32 samples_count;
-};
-
-struct PoolNormArgs {
-    const float* in;      // output of sinc_filter
-    const u32* offsets;   // of every window's first value of filter 0
-    const double* moments;
-    const float* sums;    // of the taps of every filter
-    const float* gain;
-    const float* shift;
-    float* out;           // [windows][SINC_FILTERS][SINC_POOLED]
-    u64 pitch;            // from one filter to the next
-};
-
-struct TimeConvArgs {
-    const float* in;      // [windows][inputs][length]
-    const float* weights; // [inputs, padded to steps][5][64]
-    const float* bias;
-    float* out;           // [windows][channels][pooled]
-    u32 inputs;
-    u32 length;
-    u32 channels;
-    u32 pooled;
-};
-
-struct NormaliseArgs {
-    float* x;             // [windows][channels][length]
-    const float* gain;
-    const float* shift;
-    float* map;           // [channels / 4][windows * length][4]
-    u32 channels;
-    u32 length;
-};
-
-struct LstmArgs {
-    const float* projected; // map [2 * LSTM_HIDDEN][windows * frames][4]: the gates of a unit are one unit of the map
-    const float* weights;   // [2][LSTM_HIDDEN][LSTM_THREADS]
-    float* out;             // map [2 * LSTM_HIDDEN / 4][windows * frames][4]
-    u32 windows;
-    u32 frames;
-};
-
-struct ClassifyArgs {
-    const float* in;        // map [64][frames][4]
-    const float* weights0;  // [256][128]
-    const float* bias0;
-    const float* weights1;  // [128][128]
-    const float* bias1;
-    const float* weights2;  // [CLASSIFY_CLASSES][128]
-    const float* bias2;
-    u8* classes;            // [frames]
-    float* scores;          // [frames][CLASSIFY_CLASSES], or null
-    u32 frames;
+    u64 count;             // samples of the recording
+    u64 first;             // first sample of the first segment
+    u64 step;              // samples between segments
+    const float* filters;  // [SINC_TAPS_PADDED][80], zeros after the last tap
+    float* out;            // [segments][outputs][80]
+    u32 outputs;
     u32 padding;
+};
+
+// Absolute value and maximum over 3 of the filters, for every window.
+struct SincPoolArgs {
+    const float* filtered; // [..][80]
+    const float* norm;     // [batch][2] of the waveform
+    const float* sums;     // [80] sum of the taps of each filter
+    float* out;            // [batch][SINC_FRAMES][80]
+    float* partial;        // [batch][tiles][80][2] mean and squared deviations
+    u64 first;             // first output of the first window
+    u64 step;              // outputs between windows
+};
+
+// Instance normalisation from partial statistics.
+struct NormArgs {
+    const float* partial;  // [batch][tiles][width][2]
+    const float* gamma;    // [channels]
+    const float* beta;
+    float* norm;           // [batch][width][4] mean, scale, shift, 0
+    u32 frames;
+    u32 tile;              // frames of a tile
+    u32 channels;
+    u32 width;             // channels with padding, at most 128
+};
+
+// Normalisation, leaky rectifier, convolution over 5 frames, maximum over 3.
+struct TimeConvArgs {
+    const float* x;        // [batch][frames_in][80 or 64]
+    const float* norm;     // [batch][80 or 64][4]
+    const void* w;         // split and packed, 64 columns
+    const float* bias;     // [64]
+    float* out;            // [batch][frames_out][64]
+    float* partial;        // [batch][tiles][64][2]
+    u32 frames_in;
+    u32 frames_out;
+};
+
+// Normalisation, leaky rectifier, splitting into two FP16.
+struct SplitArgs {
+    const float* x;        // [batch][frames][64]
+    const float* norm;     // [batch][64][4]
+    void* out;             // [batch][frames][2][64]
+    u32 frames;
+    u32 batch;
+};
+
+// Input projections of both directions.
+struct ProjectArgs {
+    const void* x;         // [rows][2][width] split
+    const void* w;         // split and packed, 1024 columns: direction, unit, gate
+    const float* bias;     // [1024]
+    float* out;            // [rows][1024]
+    u32 rows;
+    u32 width;             // 64 or 256
+};
+
+// Recurrence of both directions of one layer.
+struct LstmArgs {
+    const float* projected; // [batch][steps][1024]
+    const void* w;          // [2] packed recurrent weights
+    void* out;              // [batch][steps][2][256] split
+    u32 batch;
+    u32 steps;
+};
+
+// Linear layers and classifier.
+struct ClassifyArgs {
+    const void* x;          // [rows][2][256] split
+    const void* w1;         // split and packed, 128 columns
+    const float* bias1;
+    const void* w2;         // split and packed, 128 columns
+    const float* bias2;
+    const float* w3;        // [7][128]
+    const float* bias3;
+    float* log_probabilities; // [rows][7], or null
+    u8* classes;            // [rows]
+    u32 rows;
+    u32 padding;
+};
+
+// Weights [rows][channels][taps] into fragments of columns first .. first + rows, inputs in the order tap, channel.
+struct SplitPackArgs {
+    const float* w;
+    const float* bias;      // [rows]
+    void* packed;
+    float* packed_bias;     // [columns]
+    u32 rows;
+    u32 channels;
+    u32 taps;
+    u32 width;              // channels with padding; taps * width is a multiple of 16
+    u32 columns;            // of the whole matrix, a multiple of 8
+    u32 first;
+    u32 count;              // columns to write, those from `rows` on with zeros
+    u32 gates;              // 1: rows are gate, unit and columns unit, gate
+};
+
+// Recurrent weights [512][128] of one direction into fragments.
+struct RecurrentPackArgs {
+    const float* w;
+    void* packed;           // 256 KB
 };

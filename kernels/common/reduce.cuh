@@ -1,6 +1,6 @@
 // Sums over a block.
 #pragma once
-#include "basic.cuh"
+#include "tiles.h"
 
 // Sum over the block of one value a thread, the same for every thread.
 template <int THREADS>

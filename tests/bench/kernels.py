@@ -196,18 +196,17 @@ def microseconds(go, repeats=20):
     return statistics.median(times)
 
 
-# name: channels in, out, kernel, stride, height, width, how often in the trunk (gemm: the inputs of the LSTM)
+# name: channels in, out, kernel, stride, height, width, how often in the trunk
 LAYERS = {
     "s1_32": (32, 32, 3, 1, 80, 998, 6), "s1_64": (64, 64, 3, 1, 40, 499, 7),
     "s1_128": (128, 128, 3, 1, 20, 250, 11), "s1_256": (256, 256, 3, 1, 10, 125, 5),
     "s2_32": (32, 64, 3, 2, 80, 998, 1), "s2_64": (64, 128, 3, 2, 40, 499, 1), "s2_128": (128, 256, 3, 2, 20, 250, 1),
-    "gemm_64": (64, 1024, 1, 1, 1, 589, 0), "gemm_256": (256, 1024, 1, 1, 1, 589, 0),
     "1x1_32": (32, 64, 1, 2, 80, 998, 1), "1x1_64": (64, 128, 1, 2, 40, 499, 1), "1x1_128": (128, 256, 1, 2, 20, 250, 1),
 }
 
 
 def serves(entry, layer):
-    kind = "gemm" if "gemm" in entry else "1x1" if "1x1" in entry else "s2" if "s2_" in entry else "s1"
+    kind = "1x1" if "1x1" in entry else "s2" if "s2_" in entry else "s1"
     if layer.split("_")[0] != kind:
         return False
     cin, cout = LAYERS[layer][:2]
@@ -278,8 +277,6 @@ def cudnn(batches):
         dtype = torch.float16 if math == "fp16" else torch.float32
         total = dict.fromkeys(batches, 0.0)
         for name, (cin, cout, k, stride, h, width, count) in LAYERS.items():
-            if not count:
-                continue
             line = f"cudnn {math} {name:8s}"
             for b in batches:
                 best = float("inf")

@@ -70,13 +70,14 @@ fn segmentation_equals_the_cpu_s() {
     let meeting = demo("meeting.flac");
     let long: Vec<f32> = meeting.iter().copied().cycle().take(16_000 * 320 + 77).collect();
     let mut noise = Noise(23);
-    let cases: [(&str, Vec<f32>, usize); 7] = [
+    let cases: [(&str, Vec<f32>, usize); 8] = [
         ("meeting", meeting.clone(), DEFAULT_STEP_SAMPLES),
         ("a step off the filters' stride", meeting.clone(), 33_333),
         ("a long step", meeting[..480_000].to_vec(), WINDOW_SAMPLES),
         ("more windows than a batch", long, DEFAULT_STEP_SAMPLES),
         ("a short recording", meeting[..50_000].to_vec(), DEFAULT_STEP_SAMPLES),
         ("silence", vec![0.0; 200_000], DEFAULT_STEP_SAMPLES),
+        ("a constant signal", vec![0.3; 200_000], DEFAULT_STEP_SAMPLES),
         ("noise", noise.vec(170_000), DEFAULT_STEP_SAMPLES),
     ];
     for (name, samples, step) in cases {
@@ -117,13 +118,18 @@ fn a_window_s_segmentation_does_not_depend_on_its_batch() {
     }
     let pack = ModelPack::load(None).expect("bundled models");
     let cuda = CudaBackend::new(&pack, 0, Some(Precision::Fp32)).expect("a GPU");
-    let samples = demo("meeting.flac");
+    let samples: Vec<f32> = demo("meeting.flac").into_iter().cycle().take(16_000 * 275).collect();
     let windows = Windows::new(samples.len(), DEFAULT_STEP_SAMPLES);
-    let together = cuda.log_probabilities(&samples, &windows, 0..windows.count()).unwrap();
-    for c in 0..windows.count() {
-        let alone = cuda.log_probabilities(&samples, &windows, c..c + 1).unwrap();
-        let beside = &together[c * alone.len()..][..alone.len()];
-        assert!(alone.iter().map(|v| v.to_bits()).eq(beside.iter().map(|v| v.to_bits())), "window {c}");
+    let bits = |range| -> Vec<u32> {
+        let values = cuda.log_probabilities(&samples, &windows, range).unwrap();
+        values.into_iter().map(f32::to_bits).collect()
+    };
+    let alone: Vec<Vec<u32>> = (0..windows.count()).map(|c| bits(c..c + 1)).collect();
+    // The recurrence takes windows in fours, products take frames in tiles that straddle windows.
+    for range in [0..windows.count(), 0..3, 7..40, 2..265] {
+        for (is, c) in bits(range.clone()).chunks_exact(alone[0].len()).zip(range.clone()) {
+            assert!(is == alone[c], "window {c} in {range:?}");
+        }
     }
 }
 

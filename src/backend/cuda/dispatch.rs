@@ -26,8 +26,6 @@ pub enum Layer {
     Halving,
     /// 1x1 at stride 2.
     Shortcut,
-    /// 1x1 at stride 1: the input projections of an LSTM.
-    Gemm,
 }
 
 impl Layer {
@@ -44,14 +42,9 @@ impl Layer {
             ConvShape { kernel: 1, stride: 2, input, output } if halving(input, output) => {
                 Some(Self::Shortcut)
             }
-            ConvShape { kernel: 1, stride: 1, input, output } if gemm(input, output) => Some(Self::Gemm),
             _ => None,
         }
     }
-}
-
-fn gemm(input: usize, output: usize) -> bool {
-    input > 0 && input.is_multiple_of(8) && output > 0 && output.is_multiple_of(128)
 }
 
 fn wide(input: usize, output: usize) -> bool {
@@ -71,7 +64,6 @@ impl fmt::Display for Layer {
             Self::Wide => "3x3 128+",
             Self::Halving => "3x3 s2",
             Self::Shortcut => "1x1 s2",
-            Self::Gemm => "1x1",
         })
     }
 }
@@ -167,12 +159,12 @@ const fn row(layer: Layer, precision: Precision, on: On, when: When, kernel: &'s
     Rule { layer, precision, on, when, kernel }
 }
 
-use Layer::{C32, C64, Gemm, Halving, Shortcut, Stem, Wide};
+use Layer::{C32, C64, Halving, Shortcut, Stem, Wide};
 use On::{Any, Fast, Hopper, Tf32};
 use Precision::{Fp16 as FP16, Fp32 as FP32, Tf32 as TF32};
 use When::{Always, Fewer, Fills};
 
-/// The table. The last row for each layer and precision holds for every GPU; the LSTM is always computed in FP32.
+/// The table. The last row for each layer and precision holds for every GPU.
 #[rustfmt::skip]
 pub static RULES: &[Rule] = &[
     row(Stem,     FP32, Any,    Always,                             &stem_f32),
@@ -234,9 +226,6 @@ pub static RULES: &[Rule] = &[
     row(Shortcut, TF32, Tf32,   Always,                             &mma_tf32_1x1_n64),
     row(Shortcut, TF32, Any,    Always,                             &conv1x1s2_f32_n64),
     row(Shortcut, FP16, Any,    Always,                             &mma_f16_1x1_n64),
-
-    row(Gemm,     FP32, Fast,   Always,                             &mma_tf32x3_gemm_n128),
-    row(Gemm,     FP32, Any,    Always,                             &gemm_f32_n64),
 ];
 
 /// The row for `op` on `batch` windows: the first of [`RULES`] that speaks of the layer, the precision and the

@@ -80,6 +80,16 @@ pub enum CudaError {
         /// Name of the entry.
         kernel: &'static str,
     },
+    /// A weight is too large for products of operands that are split into two FP16.
+    #[error("{name}: a weight is {value}, its magnitude must stay below {limit}")]
+    Weight {
+        /// The tensor.
+        name: String,
+        /// The weight.
+        value: f32,
+        /// The bound.
+        limit: f32,
+    },
     /// There is no kernel for a layer.
     #[error("there is no kernel for {0}")]
     NoKernel(String),

@@ -330,7 +330,6 @@ kernels! {
     conv3x3_f32_n64: Fma Fp32 3 1;
     conv3x3s2_f32_n64: Fma Fp32 3 2;
     conv1x1s2_f32_n64: Fma Fp32 1 2;
-    gemm_f32_n64: Fma Fp32 1 1;
 
     mma_f16_n32: Mma Fp16 3 1;
     mma_f16_n64: Mma Fp16 3 1;
@@ -350,7 +349,6 @@ kernels! {
     mma_tf32x3_s2_n64: Mma Tf32x3 3 2;
     mma_tf32x3_s2_n64_slim: Mma Tf32x3 3 2;
     mma_tf32x3_1x1_n64: Mma Tf32x3 1 2;
-    mma_tf32x3_gemm_n128: Mma Tf32x3 1 1;
 
     wgmma_f16_c64: Wgmma Fp16 3 1 only 64;
     wgmma_f16_n128: Wgmma Fp16 3 1;

@@ -1,16 +1,12 @@
-//! segmentation-3.0 on a GPU (C3), in FP32. Depends on `dispatch` and `launch`.
+//! segmentation-3.0 on a GPU (C3), with products of FP32 accuracy on the tensor cores. Depends on `launch`.
 
-use super::dispatch::choose;
 use super::error::CudaError;
-use super::kernel::Op;
-use super::launch::{Arg, Buffer, ConvLaunch, Epilogue, Gpu, Packed};
+use super::launch::{Arg, Buffer, Gpu};
 use super::tiles::tile;
-use crate::backend::Precision;
-use crate::models::embedding::ConvShape;
 use crate::models::powerset::CLASSES;
 use crate::models::segmentation::{
-    CONV_CHANNELS, CONV_TAPS, GATES, HIDDEN, LINEAR, LSTM_LAYERS, LstmDirection, Norm, POOL, SINC_FILTERS,
-    SINC_STRIDE, SINC_TAPS, SegmentationWeights,
+    CONV_CHANNELS, CONV_TAPS, GATES, HIDDEN, LINEAR, LSTM_LAYERS, Linear, LstmDirection, Norm, POOL,
+    SINC_FILTERS, SINC_STRIDE, SINC_TAPS, SegmentationWeights,
 };
 use crate::models::windows::{WINDOW_FRAMES, WINDOW_SAMPLES, Windows};
 
@@ -19,27 +15,49 @@ const FRONT: &str = "sincnet.cu";
 const FILTERED: usize = (WINDOW_SAMPLES - SINC_TAPS) / SINC_STRIDE + 1;
 /// The same after pooling, and the outputs of the two further convolutions after theirs.
 const LENGTHS: [usize; 3] = [FILTERED / POOL, (FILTERED / POOL - CONV_TAPS + 1) / POOL, WINDOW_FRAMES];
+/// Channels of the convolutions in memory.
+const CONV_WIDTH: usize = tile("TIME_CONV_CHANNELS") as usize;
+/// Channels of the three maps of the front in memory, of which [`CHANNELS`] count.
+const WIDTHS: [usize; 3] = [SINC_FILTERS, CONV_WIDTH, CONV_WIDTH];
+const CHANNELS: [usize; 3] = [SINC_FILTERS, CONV_CHANNELS, CONV_CHANNELS];
+/// Frames of a tile whose statistics are computed together.
+const TILES: [usize; 3] = {
+    let conv = tile("TIME_CONV_TILE") as usize;
+    [tile("SINC_POOL_TILE") as usize, conv, conv]
+};
 /// Samples from one window to the next that a full batch has room for: the default step.
 const ROOM: usize = 16_000;
-/// Channels of the front's last map: whole units of 8.
-const FRONT_CHANNELS: usize = CONV_CHANNELS.next_multiple_of(8);
+/// Outputs of a layer of the LSTM.
+const STATES: usize = 2 * HIDDEN;
 /// Gates of both directions.
 const PROJECTED: usize = 2 * GATES * HIDDEN;
-/// Columns of the convolutions' weights.
-const CONV_WIDTH: usize = 64;
-/// Fewest windows of a batch.
+/// Bytes of a value that is split into two FP16.
+const SPLIT: usize = 4;
+/// Bytes of the recurrent weights of one direction.
+const RECURRENT: usize = SPLIT * GATES * HIDDEN * HIDDEN;
+/// Weights, gains and shifts must be smaller, so that FP16 holds every value that the kernels split (`split.cuh`).
+const LIMIT: usize = tile("SPLIT_LIMIT") as usize;
+const FP16_MAX: usize = tile("FP16_MAX") as usize;
+/// Fewest and most windows of a batch. With more, the rows of tiles of a projection would not fit a grid.
 const LEAST_BATCH: usize = 8;
+const LARGEST_BATCH: usize = 14_000;
 
 const _: () = assert!(
-    LENGTHS[0] == tile("SINC_POOLED") as usize
-        && LENGTHS[1] == tile("NORM_LONGEST") as usize
+    WINDOW_SAMPLES == tile("SEG_SAMPLES") as usize
+        && WINDOW_FRAMES == tile("SEG_FRAMES") as usize
+        && FILTERED == tile("SINC_OUTPUTS") as usize
+        && LENGTHS[0] == tile("SINC_FRAMES") as usize
+        && LENGTHS[1] == tile("SINC_FRAMES2") as usize
         && (LENGTHS[1] - CONV_TAPS + 1) / POOL == WINDOW_FRAMES
         && SINC_FILTERS == tile("SINC_FILTERS") as usize
         && SINC_TAPS == tile("SINC_TAPS") as usize
-        && SINC_STRIDE == tile("SINC_STRIDE") as usize
-        && HIDDEN == tile("LSTM_HIDDEN") as usize
-        && LINEAR == tile("CLASSIFY_THREADS") as usize
-        && CLASSES == tile("CLASSIFY_CLASSES") as usize
+        && HIDDEN == tile("SEG_HIDDEN") as usize
+        && LINEAR == HIDDEN
+        && CLASSES == tile("SEG_CLASSES") as usize
+        && LIMIT * tile("SPLIT_SCALE") as usize <= FP16_MAX
+        && LENGTHS[0] * LIMIT * LIMIT <= (FP16_MAX - LIMIT) * (FP16_MAX - LIMIT)
+        && (STATES + 1) * LIMIT <= FP16_MAX
+        && (WINDOW_FRAMES * LARGEST_BATCH).div_ceil(tile("PROJECT_TILE") as usize) <= 65_535
 );
 
 struct Affine {
@@ -47,33 +65,33 @@ struct Affine {
     shift: Buffer,
 }
 
-struct TimeConv {
+/// Weights as fragments, split into two FP16, with their bias.
+struct Packed {
     weights: Buffer,
     bias: Buffer,
-    inputs: usize,
 }
 
 struct Layer {
-    op: ConvShape,
-    raw: Buffer,
-    packed: Option<Packed>,
-    bias: Buffer,
+    projection: Packed,
     recurrent: Buffer,
 }
 
 /// Memory for a batch.
 struct Work {
     batch: usize,
+    /// Samples from the first window's start to the last one's end.
+    span: usize,
+    /// Outputs of the sinc filters.
+    positions: usize,
     samples: Buffer,
-    starts: Buffer,
-    offsets: Buffer,
     moments: Buffer,
     filtered: Buffer,
-    positions: usize,
-    pooled: Buffer,
-    convs: [Buffer; 2],
-    maps: [Buffer; 2],
+    maps: [Buffer; 3],
+    partial: [Buffer; 3],
+    factors: [Buffer; 3],
+    front: Buffer,
     projected: Buffer,
+    states: [Buffer; 2],
     classes: Buffer,
     scores: Buffer,
 }
@@ -84,9 +102,10 @@ pub struct Segmenter {
     filters: Buffer,
     sums: Buffer,
     norms: [Affine; 3],
-    convs: [TimeConv; 2],
+    convs: [Packed; 2],
     layers: Vec<Layer>,
-    linears: [(Buffer, Buffer); 3],
+    linears: [Packed; 2],
+    classifier: (Buffer, Buffer),
     work: Work,
 }
 
@@ -94,44 +113,50 @@ impl Segmenter {
     /// Takes the network to the GPU, with memory for as many windows as fill its multiprocessors, or as fit.
     ///
     /// # Errors
-    /// If there is not enough memory for the smallest batch.
+    /// If there is not enough memory for the smallest batch, or a weight is too large.
     pub fn new(gpu: &mut Gpu, weights: &SegmentationWeights) -> Result<Self, CudaError> {
-        let taps = SINC_TAPS.next_multiple_of(tile("SINC_CHUNK") as usize);
-        let mut filters = vec![0f32; taps * SINC_FILTERS];
+        let mut filters = vec![0f32; tile("SINC_TAPS_PADDED") as usize * SINC_FILTERS];
         for (i, &v) in weights.sinc.iter().enumerate() {
             filters[i % SINC_TAPS * SINC_FILTERS + i / SINC_TAPS] = v;
         }
         let sum = |taps: &[f32]| taps.iter().map(|&t| f64::from(t)).sum::<f64>() as f32;
         let sums: Vec<f32> = weights.sinc.chunks_exact(SINC_TAPS).map(sum).collect();
         let [norm0, norm1, norm2] = &weights.norms;
-        let norms = [affine(gpu, norm0)?, affine(gpu, norm1)?, affine(gpu, norm2)?];
+        let norms = [
+            affine(gpu, "sincnet.norm1d.0", norm0)?,
+            affine(gpu, "sincnet.norm1d.1", norm1)?,
+            affine(gpu, "sincnet.norm1d.2", norm2)?,
+        ];
         let [conv0, conv1] = &weights.convs;
-        let convs =
-            [time_conv(gpu, &conv0.weight, &conv0.bias)?, time_conv(gpu, &conv1.weight, &conv1.bias)?];
-        let layers = weights.lstm.iter().map(|layer| self::layer(gpu, layer)).collect::<Result<_, _>>()?;
+        let convs = [
+            pack(gpu, "sincnet.conv1d.1", conv0, CONV_TAPS, [SINC_FILTERS, WIDTHS[0], CONV_WIDTH])?,
+            pack(gpu, "sincnet.conv1d.2", conv1, CONV_TAPS, [CONV_CHANNELS, WIDTHS[1], CONV_WIDTH])?,
+        ];
+        let layers = weights
+            .lstm
+            .iter()
+            .enumerate()
+            .map(|(index, directions)| layer(gpu, index, directions))
+            .collect::<Result<_, _>>()?;
         let [linear0, linear1] = &weights.linears;
         let linears = [
-            (
-                gpu.upload("weights", &transposed(&linear0.weight, LINEAR))?,
-                gpu.upload("weights", &linear0.bias)?,
-            ),
-            (
-                gpu.upload("weights", &transposed(&linear1.weight, LINEAR))?,
-                gpu.upload("weights", &linear1.bias)?,
-            ),
-            (
-                gpu.upload("weights", &weights.classifier.weight)?,
-                gpu.upload("weights", &weights.classifier.bias)?,
-            ),
+            pack(gpu, "linear.0", linear0, 1, [STATES, STATES, LINEAR])?,
+            pack(gpu, "linear.1", linear1, 1, [LINEAR, LINEAR, LINEAR])?,
         ];
+        let classifier = (
+            gpu.upload("weights", &weights.classifier.weight)?,
+            gpu.upload("weights", &weights.classifier.bias)?,
+        );
+        let filters = gpu.upload("weights", &filters)?;
+        let sums = gpu.upload("weights", &sums)?;
         // Two directions fill the multiprocessors with groups of windows.
         let group = tile("LSTM_WINDOWS") as usize;
-        let mut batch = (gpu.device().sms as usize / 2).max(2) * group;
+        let mut batch = (gpu.device().sms as usize / 2 * group).clamp(2 * group, LARGEST_BATCH);
         let work = loop {
             match Work::new(gpu, batch) {
                 Ok(work) => break work,
                 Err(CudaError::Memory { .. }) if batch > LEAST_BATCH => {
-                    batch /= 2;
+                    batch = (batch / 2).next_multiple_of(group);
                     tracing::warn!(
                         "GPU memory is short; segmentation continues with batches of {batch} windows"
                     );
@@ -139,26 +164,17 @@ impl Segmenter {
                 Err(error) => return Err(error),
             }
         };
-        Ok(Self {
-            wave: (weights.wave_norm.scale[0], weights.wave_norm.shift[0]),
-            filters: gpu.upload("weights", &filters)?,
-            sums: gpu.upload("weights", &sums)?,
-            norms,
-            convs,
-            layers,
-            linears,
-            work,
-        })
+        let wave = (weights.wave_norm.scale[0], weights.wave_norm.shift[0]);
+        Ok(Self { wave, filters, sums, norms, convs, layers, linears, classifier, work })
     }
 
     /// Most windows from window `first` on that go through the network together.
     pub fn most(&self, windows: &Windows) -> usize {
-        if !windows.step().is_multiple_of(SINC_STRIDE) {
-            let audio = (self.work.samples.len() / size_of::<f32>() - WINDOW_SAMPLES) / windows.step() + 1;
-            return (self.work.positions / FILTERED).clamp(1, self.work.batch).min(audio);
-        }
-        let room = self.work.positions * SINC_STRIDE + SINC_TAPS - SINC_STRIDE;
-        ((room - WINDOW_SAMPLES) / windows.step() + 1).min(self.work.batch)
+        let step = windows.step();
+        let samples = (self.work.span - WINDOW_SAMPLES) / step + 1;
+        let filtered =
+            if step.is_multiple_of(SINC_STRIDE) { samples } else { self.work.positions / FILTERED };
+        samples.min(filtered).clamp(1, self.work.batch)
     }
 
     /// The most probable class of every frame of windows `first..first + count`, `[count, WINDOW_FRAMES]`.
@@ -194,7 +210,7 @@ impl Segmenter {
     }
 
     fn run(
-        &mut self,
+        &self,
         gpu: &mut Gpu,
         samples: &[f32],
         windows: &Windows,
@@ -207,13 +223,27 @@ impl Segmenter {
             let context = "windows of a segmentation batch".into();
             return Err(CudaError::Index { context, actual: count as u64, most: most as u64 });
         }
-        self.front(gpu, samples, windows, first, count)?;
-        self.lstm(gpu, count)?;
+        if count == 0 {
+            return Ok(());
+        }
+        self.filter(gpu, samples, windows, first, count)?;
+        for index in 0..2 {
+            self.normalise(gpu, index, count)?;
+            self.time_conv(gpu, index, count)?;
+        }
+        self.normalise(gpu, 2, count)?;
+        self.split(gpu, count)?;
+        let mut input = (&self.work.front, CONV_WIDTH);
+        for (index, layer) in self.layers.iter().enumerate() {
+            let output = &self.work.states[index % 2];
+            self.lstm(gpu, layer, input, output, count)?;
+            input = (output, STATES);
+        }
         self.classify(gpu, count, scores)
     }
 
-    /// The convolutional front: its output goes to the first map.
-    fn front(
+    /// Sinc filters, magnitude and pooling.
+    fn filter(
         &self,
         gpu: &mut Gpu,
         samples: &[f32],
@@ -221,192 +251,200 @@ impl Segmenter {
         first: usize,
         count: usize,
     ) -> Result<(), CudaError> {
-        let Work { samples: audio, starts, offsets, moments, filtered, pooled, convs, maps, .. } = &self.work;
+        let Work { samples: audio, moments, filtered, maps, partial, .. } = &self.work;
         let (begin, step) = (windows.start_sample(first), windows.step());
         let span = (count - 1) * step + WINDOW_SAMPLES;
         let there = &samples[begin.min(samples.len())..(begin + span).min(samples.len())];
         gpu.write("samples", audio, there)?;
-        let first_samples: Vec<u32> = (0..count).map(|w| (w * step) as u32).collect();
-        gpu.write("starts", starts, &first_samples)?;
+        let source = [
+            Arg::In("samples", audio, 4 * there.len()),
+            Arg::U64(there.len() as u64),
+            Arg::U64(0),
+            Arg::U64(step as u64),
+        ];
+        let [audio, length, start, apart] = source;
         gpu.call(
             (FRONT, "wave_moments"),
             [count, 1, 1],
-            tile("NORM_THREADS"),
+            tile("MOMENT_THREADS"),
             0,
             &[
-                Arg::In("samples", audio, 4 * there.len()),
-                Arg::In("starts", starts, 4 * count),
-                Arg::Out("moments", moments, 16 * count),
-                Arg::Size("window", WINDOW_SAMPLES),
-                Arg::Size("samples", there.len()),
+                audio,
+                length,
+                start,
+                apart,
+                Arg::Out("moments", moments, 8 * count),
                 Arg::F32(self.wave.0),
                 Arg::F32(self.wave.1),
             ],
         )?;
         // Windows share the filters' output where their starts meet the filters' stride, else each has its own.
         let shared = step.is_multiple_of(SINC_STRIDE);
-        let (rows, positions) =
-            if shared { (1, (span - SINC_TAPS) / SINC_STRIDE + 1) } else { (count, FILTERED) };
-        let output = 4 * rows * SINC_FILTERS * positions;
+        let (segments, positions, window_step) = if shared {
+            (1, (span - SINC_TAPS) / SINC_STRIDE + 1, step / SINC_STRIDE)
+        } else {
+            (count, FILTERED, FILTERED)
+        };
+        let output = 4 * segments * SINC_FILTERS * positions;
         gpu.call(
             (FRONT, "sinc_filter"),
-            [positions.div_ceil(tile("SINC_POSITIONS") as usize), rows, 1],
+            [positions.div_ceil(tile("SINC_TILE") as usize), segments, 1],
             tile("SINC_THREADS"),
             0,
             &[
-                Arg::In("samples", audio, 4 * there.len()),
+                audio,
+                length,
+                start,
+                apart,
                 Arg::In("filters", &self.filters, self.filters.len()),
                 Arg::Out("output", filtered, output),
-                Arg::Size("first", 0),
-                Arg::Size("step", step),
                 Arg::Size("positions", positions),
-                Arg::Size("samples", there.len()),
+                Arg::Size("padding", 0),
             ],
         )?;
-        let place = |w: usize| if shared { w * step / SINC_STRIDE } else { w * SINC_FILTERS * positions };
-        gpu.write("offsets", offsets, &(0..count).map(|w| place(w) as u32).collect::<Vec<_>>())?;
         gpu.call(
             (FRONT, "sinc_pool"),
-            [SINC_FILTERS, count, 1],
-            tile("NORM_THREADS"),
+            [LENGTHS[0].div_ceil(TILES[0]), count, 1],
+            tile("SINC_POOL_THREADS"),
             0,
             &[
                 Arg::In("input", filtered, output),
-                Arg::In("offsets", offsets, 4 * count),
-                Arg::In("moments", moments, 16 * count),
+                Arg::In("moments", moments, 8 * count),
                 Arg::In("sums", &self.sums, 4 * SINC_FILTERS),
-                Arg::In("gain", &self.norms[0].gain, 4 * SINC_FILTERS),
-                Arg::In("shift", &self.norms[0].shift, 4 * SINC_FILTERS),
-                Arg::Out("output", pooled, 4 * count * SINC_FILTERS * LENGTHS[0]),
-                Arg::U64(positions as u64),
-            ],
-        )?;
-        self.time_conv(gpu, 0, count, pooled, &convs[0])?;
-        self.normalise(gpu, "normalise", 1, count, &convs[0], None)?;
-        self.time_conv(gpu, 1, count, &convs[0], &convs[1])?;
-        self.normalise(gpu, "normalise_to_map", 2, count, &convs[1], Some(&maps[0]))
-    }
-
-    fn time_conv(
-        &self,
-        gpu: &mut Gpu,
-        index: usize,
-        count: usize,
-        input: &Buffer,
-        output: &Buffer,
-    ) -> Result<(), CudaError> {
-        let TimeConv { weights, bias, inputs } = &self.convs[index];
-        let (length, pooled) = (LENGTHS[index], LENGTHS[index + 1]);
-        gpu.call(
-            (FRONT, "time_conv"),
-            [pooled.div_ceil(tile("TIME_CONV_POSITIONS") as usize), count, 1],
-            tile("TIME_CONV_THREADS"),
-            0,
-            &[
-                Arg::In("input", input, 4 * count * inputs * length),
-                Arg::In("weights", weights, weights.len()),
-                Arg::In("bias", bias, 4 * CONV_CHANNELS),
-                Arg::Out("output", output, 4 * count * CONV_CHANNELS * pooled),
-                Arg::Size("inputs", *inputs),
-                Arg::Size("length", length),
-                Arg::Size("channels", CONV_CHANNELS),
-                Arg::Size("pooled", pooled),
+                Arg::Out("output", &maps[0], map_bytes(0, count)),
+                Arg::Out("statistics", &partial[0], partial_bytes(0, count)),
+                Arg::U64(0),
+                Arg::U64(window_step as u64),
             ],
         )
     }
 
-    /// Normalises `x` in place, or into `map`.
-    fn normalise(
-        &self,
-        gpu: &mut Gpu,
-        entry: &'static str,
-        index: usize,
-        count: usize,
-        x: &Buffer,
-        map: Option<&Buffer>,
-    ) -> Result<(), CudaError> {
-        let (length, Affine { gain, shift }) = (LENGTHS[index], &self.norms[index]);
-        let bytes = 4 * count * CONV_CHANNELS * length;
-        let channels = if map.is_some() { FRONT_CHANNELS } else { CONV_CHANNELS };
+    /// What normalises map `index`, from the statistics of its tiles.
+    fn normalise(&self, gpu: &mut Gpu, index: usize, count: usize) -> Result<(), CudaError> {
+        let Affine { gain, shift } = &self.norms[index];
         gpu.call(
-            (FRONT, entry),
-            [channels, count, 1],
+            (FRONT, "norm_factors"),
+            [count, 1, 1],
             tile("NORM_THREADS"),
             0,
             &[
-                map.map_or(Arg::Out("values", x, bytes), |_| Arg::In("values", x, bytes)),
-                Arg::In("gain", gain, 4 * CONV_CHANNELS),
-                Arg::In("shift", shift, 4 * CONV_CHANNELS),
-                map.map_or(Arg::Null, |map| Arg::Out("map", map, 4 * count * FRONT_CHANNELS * length)),
-                Arg::Size("channels", CONV_CHANNELS),
-                Arg::Size("length", length),
+                Arg::In("statistics", &self.work.partial[index], partial_bytes(index, count)),
+                Arg::In("gain", gain, 4 * CHANNELS[index]),
+                Arg::In("shift", shift, 4 * CHANNELS[index]),
+                Arg::Out("factors", &self.work.factors[index], factor_bytes(index, count)),
+                Arg::Size("frames", LENGTHS[index]),
+                Arg::Size("frames of a tile", TILES[index]),
+                Arg::Size("channels", CHANNELS[index]),
+                Arg::Size("width", WIDTHS[index]),
             ],
         )
     }
 
-    /// All layers, from the first map on; the output is in the map that `LSTM_LAYERS` swaps leave.
-    fn lstm(&mut self, gpu: &mut Gpu, count: usize) -> Result<(), CudaError> {
-        let frames = count * WINDOW_FRAMES;
-        // FP32 kernels have no use for the word.
-        let overflow = self.work.starts.part(0, 4);
-        for (index, layer) in self.layers.iter_mut().enumerate() {
-            let (from, to) = (&self.work.maps[index % 2], &self.work.maps[(index + 1) % 2]);
-            let op = Op { shape: layer.op, height: 1, width: frames };
-            let rule = choose(gpu.device(), &op, 1, Precision::Fp32)
-                .ok_or_else(|| CudaError::NoKernel(op.to_string()))?;
-            if layer.packed.is_none() {
-                layer.packed = Some(gpu.pack(rule.kernel, layer.op, &layer.raw)?);
-            }
-            gpu.conv(&ConvLaunch {
-                kernel: rule.kernel,
-                op,
-                batch: 1,
-                x: from,
-                weights: layer.packed.as_ref().expect("packed above"),
-                bias: &layer.bias,
-                epilogue: Epilogue::Bias,
-                y: &self.work.projected,
-                overflow: &overflow,
-            })?;
-            let old = gpu.device().architecture.major < 8;
-            let shared = if old { tile("LSTM_SHARED_75") } else { tile("LSTM_SHARED") };
-            gpu.call(
-                ("lstm.cu", "lstm"),
-                [count.div_ceil(tile("LSTM_WINDOWS") as usize), 2, 1],
-                tile("LSTM_THREADS"),
-                shared,
-                &[
-                    Arg::In("projections", &self.work.projected, 4 * PROJECTED * frames),
-                    Arg::In("weights", &layer.recurrent, 4 * 2 * GATES * HIDDEN * HIDDEN),
-                    Arg::Out("output", to, 4 * 2 * HIDDEN * frames),
-                    Arg::Size("windows", count),
-                    Arg::Size("frames", WINDOW_FRAMES),
-                ],
-            )?;
-        }
-        Ok(())
+    /// Convolution over time and pooling, from map `index` to the next.
+    fn time_conv(&self, gpu: &mut Gpu, index: usize, count: usize) -> Result<(), CudaError> {
+        let Work { maps, partial, factors, .. } = &self.work;
+        let Packed { weights, bias } = &self.convs[index];
+        let next = index + 1;
+        gpu.call(
+            (FRONT, ["time_conv80", "time_conv60"][index]),
+            [LENGTHS[next].div_ceil(TILES[next]), count, 1],
+            tile("TIME_CONV_THREADS"),
+            0,
+            &[
+                Arg::In("input", &maps[index], map_bytes(index, count)),
+                Arg::In("factors", &factors[index], factor_bytes(index, count)),
+                Arg::In("weights", weights, SPLIT * CONV_TAPS * WIDTHS[index] * CONV_WIDTH),
+                Arg::In("bias", bias, 4 * CONV_WIDTH),
+                Arg::Out("output", &maps[next], map_bytes(next, count)),
+                Arg::Out("statistics", &partial[next], partial_bytes(next, count)),
+                Arg::Size("frames", LENGTHS[index]),
+                Arg::Size("pooled frames", LENGTHS[next]),
+            ],
+        )
+    }
+
+    /// Normalises the last map of the front and splits it for the LSTM.
+    fn split(&self, gpu: &mut Gpu, count: usize) -> Result<(), CudaError> {
+        let Work { maps, factors, front, .. } = &self.work;
+        const THREADS: u32 = tile("SPLIT_THREADS");
+        gpu.call(
+            (FRONT, "normalise_split"),
+            [(count * WINDOW_FRAMES * CONV_WIDTH / 4).div_ceil(THREADS as usize), 1, 1],
+            THREADS,
+            0,
+            &[
+                Arg::In("input", &maps[2], map_bytes(2, count)),
+                Arg::In("factors", &factors[2], factor_bytes(2, count)),
+                Arg::Out("output", front, SPLIT * count * WINDOW_FRAMES * CONV_WIDTH),
+                Arg::Size("frames", WINDOW_FRAMES),
+                Arg::Size("windows", count),
+            ],
+        )
+    }
+
+    /// One layer in both directions, from `input` and its width.
+    fn lstm(
+        &self,
+        gpu: &mut Gpu,
+        layer: &Layer,
+        (input, width): (&Buffer, usize),
+        output: &Buffer,
+        count: usize,
+    ) -> Result<(), CudaError> {
+        let (rows, projected) = (count * WINDOW_FRAMES, &self.work.projected);
+        let Packed { weights, bias } = &layer.projection;
+        let old = gpu.device().architecture.major < 8;
+        let shared = |new: u32, old_one: u32| if old { old_one } else { new };
+        gpu.call(
+            ("lstm.cu", "lstm_project"),
+            [PROJECTED / 128, rows.div_ceil(tile("PROJECT_TILE") as usize), 1],
+            tile("PROJECT_THREADS"),
+            shared(tile("PROJECT_SHARED"), tile("PROJECT_SHARED_75")),
+            &[
+                Arg::In("input", input, SPLIT * rows * width),
+                Arg::In("weights", weights, SPLIT * width * PROJECTED),
+                Arg::In("bias", bias, 4 * PROJECTED),
+                Arg::Out("projections", projected, 4 * rows * PROJECTED),
+                Arg::Size("rows", rows),
+                Arg::Size("width", width),
+            ],
+        )?;
+        gpu.call(
+            ("lstm.cu", "lstm"),
+            [count.div_ceil(tile("LSTM_WINDOWS") as usize), 2, 1],
+            tile("LSTM_THREADS"),
+            tile("LSTM_SHARED"),
+            &[
+                Arg::In("projections", projected, 4 * rows * PROJECTED),
+                Arg::In("weights", &layer.recurrent, 2 * RECURRENT),
+                Arg::Out("output", output, SPLIT * rows * STATES),
+                Arg::Size("windows", count),
+                Arg::Size("frames", WINDOW_FRAMES),
+            ],
+        )
     }
 
     fn classify(&self, gpu: &mut Gpu, count: usize, scores: bool) -> Result<(), CudaError> {
-        let frames = count * WINDOW_FRAMES;
-        let [(weights0, bias0), (weights1, bias1), (weights2, bias2)] = &self.linears;
-        let Work { maps, classes, scores: out, .. } = &self.work;
+        let rows = count * WINDOW_FRAMES;
+        let [first, second] = &self.linears;
+        let (weights, bias) = &self.classifier;
+        let Work { states, classes, scores: out, .. } = &self.work;
         gpu.call(
             ("classify.cu", "classify"),
-            [frames.div_ceil(tile("CLASSIFY_FRAMES") as usize), 1, 1],
+            [rows.div_ceil(tile("CLASSIFY_ROWS") as usize), 1, 1],
             tile("CLASSIFY_THREADS"),
             0,
             &[
-                Arg::In("input", &maps[LSTM_LAYERS % 2], 4 * 2 * HIDDEN * frames),
-                Arg::In("weights", weights0, 4 * 2 * HIDDEN * LINEAR),
-                Arg::In("bias", bias0, 4 * LINEAR),
-                Arg::In("weights", weights1, 4 * LINEAR * LINEAR),
-                Arg::In("bias", bias1, 4 * LINEAR),
-                Arg::In("weights", weights2, 4 * CLASSES * LINEAR),
-                Arg::In("bias", bias2, 4 * CLASSES),
-                Arg::Out("classes", classes, frames),
-                if scores { Arg::Out("scores", out, 4 * CLASSES * frames) } else { Arg::Null },
-                Arg::Size("frames", frames),
+                Arg::In("input", &states[(LSTM_LAYERS - 1) % 2], SPLIT * rows * STATES),
+                Arg::In("weights", &first.weights, SPLIT * STATES * LINEAR),
+                Arg::In("bias", &first.bias, 4 * LINEAR),
+                Arg::In("weights", &second.weights, SPLIT * LINEAR * LINEAR),
+                Arg::In("bias", &second.bias, 4 * LINEAR),
+                Arg::In("weights", weights, 4 * CLASSES * LINEAR),
+                Arg::In("bias", bias, 4 * CLASSES),
+                if scores { Arg::Out("scores", out, 4 * CLASSES * rows) } else { Arg::Null },
+                Arg::Out("classes", classes, rows),
+                Arg::Size("rows", rows),
                 Arg::Size("padding", 0),
             ],
         )
@@ -417,75 +455,157 @@ impl Work {
     fn new(gpu: &mut Gpu, batch: usize) -> Result<Self, CudaError> {
         let span = (batch - 1) * ROOM + WINDOW_SAMPLES;
         let positions = (span - SINC_TAPS) / SINC_STRIDE + 1;
-        let frames = batch * WINDOW_FRAMES;
-        let mut floats = |what: &str, count: usize| gpu.allocate(what, 4 * count);
+        let rows = batch * WINDOW_FRAMES;
+        let mut each = |what: &str, bytes: fn(usize, usize) -> usize| {
+            Ok::<_, CudaError>([
+                gpu.allocate(what, bytes(0, batch))?,
+                gpu.allocate(what, bytes(1, batch))?,
+                gpu.allocate(what, bytes(2, batch))?,
+            ])
+        };
+        let (maps, partial) = (each("convolutions", map_bytes)?, each("statistics", partial_bytes)?);
+        let factors = each("statistics", factor_bytes)?;
+        let mut state = || gpu.allocate("LSTM states", SPLIT * rows * STATES);
+        let states = [state()?, state()?];
         Ok(Self {
             batch,
-            samples: floats("samples", span)?,
-            starts: floats("starts", batch)?,
-            offsets: floats("offsets", batch)?,
-            moments: floats("moments", 4 * batch)?,
-            filtered: floats("filtered audio", SINC_FILTERS * positions)?,
+            span,
             positions,
-            pooled: floats("filtered audio", batch * SINC_FILTERS * LENGTHS[0])?,
-            convs: [
-                floats("convolutions", batch * CONV_CHANNELS * LENGTHS[1])?,
-                floats("convolutions", batch * CONV_CHANNELS * LENGTHS[2])?,
-            ],
-            maps: [floats("LSTM states", 2 * HIDDEN * frames)?, floats("LSTM states", 2 * HIDDEN * frames)?],
-            projected: floats("LSTM inputs", PROJECTED * frames)?,
-            classes: floats("classes", frames.div_ceil(4))?,
-            scores: floats("scores", CLASSES * frames)?,
+            samples: gpu.allocate("samples", 4 * span)?,
+            moments: gpu.allocate("moments", 8 * batch)?,
+            filtered: gpu.allocate("filtered audio", 4 * SINC_FILTERS * positions)?,
+            maps,
+            partial,
+            factors,
+            front: gpu.allocate("LSTM inputs", SPLIT * rows * CONV_WIDTH)?,
+            projected: gpu.allocate("LSTM inputs", 4 * rows * PROJECTED)?,
+            states,
+            classes: gpu.allocate("classes", rows)?,
+            scores: gpu.allocate("scores", 4 * CLASSES * rows)?,
         })
     }
 }
 
-fn affine(gpu: &mut Gpu, norm: &Norm) -> Result<Affine, CudaError> {
+/// Bytes of map `index` of the front.
+fn map_bytes(index: usize, count: usize) -> usize {
+    4 * count * LENGTHS[index] * WIDTHS[index]
+}
+
+/// Bytes of the statistics of its tiles: mean and squared deviations of every channel.
+fn partial_bytes(index: usize, count: usize) -> usize {
+    8 * count * LENGTHS[index].div_ceil(TILES[index]) * WIDTHS[index]
+}
+
+/// Bytes of what normalises it: four numbers a channel.
+fn factor_bytes(index: usize, count: usize) -> usize {
+    16 * count * WIDTHS[index]
+}
+
+fn affine(gpu: &mut Gpu, name: &str, norm: &Norm) -> Result<Affine, CudaError> {
+    check(name, &norm.scale)?;
+    check(name, &norm.shift)?;
     Ok(Affine { gain: gpu.upload("weights", &norm.scale)?, shift: gpu.upload("weights", &norm.shift)? })
 }
 
-/// `[CONV_CHANNELS, inputs, CONV_TAPS]` to `[inputs, CONV_TAPS, CONV_WIDTH]`.
-fn time_conv(gpu: &mut Gpu, weight: &[f32], bias: &[f32]) -> Result<TimeConv, CudaError> {
-    let inputs = weight.len() / (CONV_CHANNELS * CONV_TAPS);
-    let padded = inputs.next_multiple_of(tile("TIME_CONV_STEP") as usize);
-    let mut weights = vec![0f32; padded * CONV_TAPS * CONV_WIDTH];
-    for (i, &v) in weight.iter().enumerate() {
-        let (channel, rest) = (i / (inputs * CONV_TAPS), i % (inputs * CONV_TAPS));
-        weights[rest * CONV_WIDTH + channel] = v;
+fn check(name: &str, weights: &[f32]) -> Result<(), CudaError> {
+    match weights.iter().find(|v| v.is_nan() || v.abs() >= LIMIT as f32) {
+        Some(&value) => Err(CudaError::Weight { name: name.into(), value, limit: LIMIT as f32 }),
+        None => Ok(()),
     }
-    Ok(TimeConv { weights: gpu.upload("weights", &weights)?, bias: gpu.upload("weights", bias)?, inputs })
 }
 
-/// Both directions of a layer. The four gates of a hidden unit stand beside each other: they are one unit of the map of
-/// projections, and four neighbouring threads of the recurrence.
-fn layer(gpu: &mut Gpu, directions: &[LstmDirection; 2]) -> Result<Layer, CudaError> {
-    let given = directions[0].input;
-    let input = given.next_multiple_of(8);
-    let mut raw = vec![0f32; PROJECTED * input];
-    let (mut bias, mut recurrent) = (vec![0f32; PROJECTED], vec![0f32; PROJECTED * HIDDEN]);
+/// A layer of `[channels, width, columns]`: inputs, those with padding, outputs with padding.
+fn pack(
+    gpu: &mut Gpu,
+    name: &str,
+    linear: &Linear,
+    taps: usize,
+    [channels, width, columns]: [usize; 3],
+) -> Result<Packed, CudaError> {
+    let packed = Packed::new(gpu, taps * width, columns)?;
+    packed.fill(gpu, name, (&linear.weight, &linear.bias), taps, channels, 0..columns, false)?;
+    Ok(packed)
+}
+
+impl Packed {
+    fn new(gpu: &mut Gpu, inputs: usize, columns: usize) -> Result<Self, CudaError> {
+        Ok(Self {
+            weights: gpu.allocate("packed weights", SPLIT * inputs * columns)?,
+            bias: gpu.allocate("packed weights", 4 * columns)?,
+        })
+    }
+
+    /// Packs the rows `[channels, taps]` of `weight` into the columns from `range` on; columns without a row are zeros.
+    #[expect(clippy::too_many_arguments, reason = "what the kernel has to know")]
+    fn fill(
+        &self,
+        gpu: &mut Gpu,
+        name: &str,
+        (weight, bias): (&[f32], &[f32]),
+        taps: usize,
+        channels: usize,
+        range: std::ops::Range<usize>,
+        gates: bool,
+    ) -> Result<(), CudaError> {
+        check(name, weight)?;
+        check(name, bias)?;
+        let columns = self.bias.len() / 4;
+        let inputs = self.weights.len() / (SPLIT * columns);
+        let rows = bias.len();
+        assert!(weight.len() == rows * channels * taps && rows <= range.len() && range.end <= columns);
+        let (weight, bias) = (gpu.upload("weights", weight)?, gpu.upload("weights", bias)?);
+        const THREADS: u32 = tile("PACK_THREADS");
+        // A lane packs 4 weights of a fragment.
+        let threads = inputs * range.len() / 4;
+        gpu.call(
+            ("split_pack.cu", "pack_split"),
+            [threads.div_ceil(THREADS as usize), 1, 1],
+            THREADS,
+            0,
+            &[
+                Arg::In("weights", &weight, 4 * rows * channels * taps),
+                Arg::In("bias", &bias, 4 * rows),
+                Arg::Out("packed weights", &self.weights, SPLIT * inputs * columns),
+                Arg::Out("packed bias", &self.bias, 4 * columns),
+                Arg::Size("rows", rows),
+                Arg::Size("channels", channels),
+                Arg::Size("taps", taps),
+                Arg::Size("width", inputs / taps),
+                Arg::Size("columns", columns),
+                Arg::Size("first", range.start),
+                Arg::Size("count", range.len()),
+                Arg::Size("gates", usize::from(gates)),
+            ],
+        )
+    }
+}
+
+/// Both directions of a layer.
+fn layer(gpu: &mut Gpu, index: usize, directions: &[LstmDirection; 2]) -> Result<Layer, CudaError> {
+    let channels = directions[0].input;
+    let width = if index == 0 { CONV_WIDTH } else { STATES };
+    let projection = Packed::new(gpu, width, PROJECTED)?;
+    let recurrent = gpu.allocate("packed weights", 2 * RECURRENT)?;
     for (d, direction) in directions.iter().enumerate() {
-        for (gate, unit) in (0..GATES).flat_map(|gate| (0..HIDDEN).map(move |unit| (gate, unit))) {
-            let (from, thread) = (gate * HIDDEN + unit, unit * GATES + gate);
-            let row = d * GATES * HIDDEN + thread;
-            raw[row * input..][..given].copy_from_slice(&direction.input_weight[from * given..][..given]);
-            bias[row] = direction.bias[from];
-            for k in 0..HIDDEN {
-                recurrent[(d * HIDDEN + k) * GATES * HIDDEN + thread] =
-                    direction.hidden_weight[from * HIDDEN + k];
-            }
-        }
+        let suffix = if d == 0 { "" } else { "_reverse" };
+        let name = format!("lstm.weight_ih_l{index}{suffix}");
+        let columns = d * PROJECTED / 2..(d + 1) * PROJECTED / 2;
+        let weights = (&direction.input_weight[..], &direction.bias[..]);
+        projection.fill(gpu, &name, weights, 1, channels, columns, true)?;
+        check(&format!("lstm.weight_hh_l{index}{suffix}"), &direction.hidden_weight)?;
+        let raw = gpu.upload("weights", &direction.hidden_weight)?;
+        const THREADS: u32 = tile("PACK_THREADS");
+        // A thread packs 8 weights.
+        gpu.call(
+            ("split_pack.cu", "pack_recurrent"),
+            [(GATES * HIDDEN * HIDDEN / 8).div_ceil(THREADS as usize), 1, 1],
+            THREADS,
+            0,
+            &[
+                Arg::In("weights", &raw, 4 * GATES * HIDDEN * HIDDEN),
+                Arg::Out("packed weights", &recurrent.part(d * RECURRENT, RECURRENT), RECURRENT),
+            ],
+        )?;
     }
-    Ok(Layer {
-        op: ConvShape { kernel: 1, stride: 1, input, output: PROJECTED },
-        raw: gpu.upload("weights", &raw)?,
-        packed: None,
-        bias: gpu.upload("weights", &bias)?,
-        recurrent: gpu.upload("weights", &recurrent)?,
-    })
-}
-
-/// `[rows, columns]` to `[columns, rows]`.
-fn transposed(values: &[f32], rows: usize) -> Vec<f32> {
-    let columns = values.len() / rows;
-    (0..values.len()).map(|i| values[i % rows * columns + i / rows]).collect()
+    Ok(Layer { projection, recurrent })
 }
