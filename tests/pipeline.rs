@@ -60,7 +60,11 @@ fn segmentation_from_audio_equals_the_capture() {
     for fixture in ["02_pyannote_sample", "04_three_speaker"] {
         let Some(samples) = clip(fixture) else { return };
         let windows = Windows::new(samples.len(), DEFAULT_STEP_SAMPLES);
-        let activity = BACKEND.segment(&samples, &windows, &mut |_| ControlFlow::Continue(())).expect("runs");
+        let activity = BACKEND
+            .recording(&samples, &windows)
+            .unwrap()
+            .segment(&mut |_| ControlFlow::Continue(()))
+            .expect("runs");
         let path = fixtures().expect("seen").join("parity").join(fixture).join("segmentations.npz");
         let expected = npy::load_npz(&path, "segmentations").to_f32();
         let actual: Vec<f32> = (0..activity.windows())
@@ -118,11 +122,16 @@ fn results_do_not_depend_on_the_number_of_threads() {
             let go_on = &mut |_| ControlFlow::Continue(());
             let scores = BACKEND.log_probabilities(&samples, &windows, 0..windows.count());
             let activity = Activity::new(powerset::decode(&scores));
-            let fast = BACKEND.embed_shared(&samples, &windows, &activity, go_on).expect("runs");
+            let fast =
+                BACKEND.recording(&samples, &windows).unwrap().embed_shared(&activity, go_on).expect("runs");
             let go_on = &mut |_| ControlFlow::Continue(());
             let short = Windows::new(16_000 * 12, DEFAULT_STEP_SAMPLES);
             let speech = Activity::new(vec![1; short.count() * 589 * 3]);
-            let accurate = BACKEND.embed(&samples[..16_000 * 12], &short, &speech, go_on).expect("runs");
+            let accurate = BACKEND
+                .recording(&samples[..16_000 * 12], &short)
+                .unwrap()
+                .embed(&speech, go_on)
+                .expect("runs");
             [scores, fast.values, accurate.values]
                 .map(|v| v.into_iter().map(f32::to_bits).collect::<Vec<_>>())
         })

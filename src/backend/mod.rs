@@ -101,40 +101,15 @@ pub trait Backend: Send + Sync {
         1
     }
 
-    /// Which local speakers are active in every window of `samples` (C3, C4).
+    /// Takes the recording of `samples`, cut into `windows`, to the device.
     ///
     /// # Errors
-    /// If the device fails or the caller stops it.
-    fn segment(
-        &self,
-        samples: &[f32],
-        windows: &Windows,
-        progress: Progress<'_>,
-    ) -> Result<Activity, BackendError>;
-
-    /// Embeddings of all windows: the trunk runs on every window that holds speech (C6).
-    ///
-    /// # Errors
-    /// If the device fails or the caller stops it.
-    fn embed(
-        &self,
-        samples: &[f32],
-        windows: &Windows,
-        activity: &Activity,
-        progress: Progress<'_>,
-    ) -> Result<Embeddings, BackendError>;
-
-    /// The same by one run of the trunk over the recording, of which every window pools its slice (C17).
-    ///
-    /// # Errors
-    /// If the device fails or the caller stops it.
-    fn embed_shared(
-        &self,
-        samples: &[f32],
-        windows: &Windows,
-        activity: &Activity,
-        progress: Progress<'_>,
-    ) -> Result<Embeddings, BackendError>;
+    /// If the device fails.
+    fn recording<'a>(
+        &'a self,
+        samples: &'a [f32],
+        windows: &'a Windows,
+    ) -> Result<Box<dyn Recording + 'a>, BackendError>;
 
     /// Shows `observe` every intermediate result for the window that `samples` starts with; serves to compare
     /// backends layer by layer.
@@ -143,6 +118,31 @@ pub trait Backend: Send + Sync {
     /// If the device fails.
     #[doc(hidden)]
     fn trace(&self, samples: &[f32], observe: Observer<'_>) -> Result<(), BackendError>;
+}
+
+/// One recording on a device.
+pub trait Recording {
+    /// Which local speakers are active in every window (C3, C4).
+    ///
+    /// # Errors
+    /// If the device fails or the caller stops it.
+    fn segment(&mut self, progress: Progress<'_>) -> Result<Activity, BackendError>;
+
+    /// Embeddings of all windows: the trunk runs on every window that holds speech (C6).
+    ///
+    /// # Errors
+    /// If the device fails or the caller stops it.
+    fn embed(&mut self, activity: &Activity, progress: Progress<'_>) -> Result<Embeddings, BackendError>;
+
+    /// The same by one run of the trunk over the recording, of which every window pools its slice (C17).
+    ///
+    /// # Errors
+    /// If the device fails or the caller stops it.
+    fn embed_shared(
+        &mut self,
+        activity: &Activity,
+        progress: Progress<'_>,
+    ) -> Result<Embeddings, BackendError>;
 }
 
 /// Reports that `done` of `total` is done.

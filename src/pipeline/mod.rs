@@ -253,14 +253,15 @@ impl Engine {
         let samples = &waveform.samples;
         let windows = settings.windows(samples.len())?;
         let mut steps = Steps { monitor, timings: Vec::new() };
-        let activity = steps
-            .run(Stage::Segmentation, |progress| Ok(self.backend.segment(samples, &windows, progress)?))?;
+        let mut recording = self.backend.recording(samples, &windows)?;
+        let activity = steps.run(Stage::Segmentation, |progress| Ok(recording.segment(progress)?))?;
         let embeddings = steps.run(Stage::Embedding, |progress| {
             Ok(match settings.mode {
-                Mode::Accurate => self.backend.embed(samples, &windows, &activity, progress)?,
-                Mode::Fast => self.backend.embed_shared(samples, &windows, &activity, progress)?,
+                Mode::Accurate => recording.embed(&activity, progress)?,
+                Mode::Fast => recording.embed_shared(&activity, progress)?,
             })
         })?;
+        drop(recording);
         Ok(Inference { windows, activity, embeddings, timings: steps.timings })
     }
 

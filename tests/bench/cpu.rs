@@ -28,15 +28,15 @@ fn main() -> anyhow::Result<()> {
     let few_speech = Activity::new(vec![1; few.count() * WINDOW_FRAMES * LOCAL_SPEAKERS]);
     let go_on = &mut |_| ControlFlow::Continue(());
     median("segmentation", "ms_per_window", repetitions, windows.count() as f64, || {
-        backend.segment(&samples, &windows, go_on).map(drop)
+        backend.recording(&samples, &windows).unwrap().segment(go_on).map(drop)
     })?;
     let go_on = &mut |_| ControlFlow::Continue(());
     median("trunk", "ms_per_window", repetitions, few.count() as f64, || {
-        backend.embed(&samples[..few.samples()], &few, &few_speech, go_on).map(drop)
+        backend.recording(&samples[..few.samples()], &few).unwrap().embed(&few_speech, go_on).map(drop)
     })?;
     let go_on = &mut |_| ControlFlow::Continue(());
     median("shared_trunk", "ms_per_second_of_audio", repetitions, 120.0, || {
-        backend.embed_shared(&samples, &windows, &speech, go_on).map(drop)
+        backend.recording(&samples, &windows).unwrap().embed_shared(&speech, go_on).map(drop)
     })
 }
 

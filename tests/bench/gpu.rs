@@ -12,11 +12,11 @@ use speakrs_app::backend::Precision;
 use speakrs_app::backend::cuda::embedder::Embedder;
 use speakrs_app::backend::cuda::kernel::{Arithmetic, Family};
 use speakrs_app::backend::cuda::launch::{ConvLaunch, Epilogue, Gpu};
-use speakrs_app::backend::cuda::segmenter::Segmenter;
+use speakrs_app::backend::cuda::segmenter::{Part, Segmenter};
 use speakrs_app::backend::cuda::{artifacts, error::CudaError, trunk};
 use speakrs_app::features::MELS;
 use speakrs_app::models::ModelPack;
-use speakrs_app::models::windows::{DEFAULT_STEP_SAMPLES, Windows};
+use speakrs_app::models::windows::DEFAULT_STEP_SAMPLES;
 
 const WINDOW: usize = 998;
 const BLOCK: usize = 6_320;
@@ -54,16 +54,22 @@ fn main() -> anyhow::Result<()> {
     }
     let mut segmenter = Segmenter::new(embedder.gpu(), &pack.segmentation)?;
     let samples: Vec<f32> = (0..16_000 * 400).map(|i| ((i * 7919) % 2003) as f32 / 2003.0 - 0.5).collect();
-    let windows = Windows::new(samples.len(), DEFAULT_STEP_SAMPLES);
-    for batch in [1, 8, 32, 64, 132, segmenter.most(&windows)] {
-        let mut run = || segmenter.classes(embedder.gpu(), &samples, &windows, 0, batch).map(drop);
+    let audio = embedder.gpu().upload("samples", &samples)?;
+    for count in [1, 8, 32, 64, 132, segmenter.batch()] {
+        let part =
+            Part { audio: &audio, samples: samples.len(), first: 0, step: DEFAULT_STEP_SAMPLES, count };
+        let mut run = || {
+            let gpu = embedder.gpu();
+            let pending = segmenter.classes(gpu, &[part])?;
+            gpu.collect::<u8>(pending).map(drop)
+        };
         run()?;
         let us = median(|| {
             let start = Instant::now();
             run()?;
             Ok(start.elapsed().as_secs_f64() * 1e6)
         })?;
-        println!("{}", json!({"segmentation with copies": batch, "us": us / batch as f64}));
+        println!("{}", json!({"segmentation": count, "us": us / count as f64}));
     }
     if std::env::args().any(|argument| argument == "--layers") {
         for precision in Precision::ALL {

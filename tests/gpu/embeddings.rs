@@ -40,7 +40,7 @@ fn go_on(_: f32) -> ControlFlow<()> {
 }
 
 fn activity(samples: &[f32], windows: &Windows) -> Activity {
-    CPU.segment(samples, windows, &mut go_on).expect("runs")
+    CPU.recording(samples, windows).unwrap().segment(&mut go_on).expect("runs")
 }
 
 #[test]
@@ -51,22 +51,23 @@ fn embeddings_equal_the_cpu_s_in_every_precision_and_mode() {
     let samples = &demo("meeting.flac");
     let windows = Windows::new(samples.len(), DEFAULT_STEP_SAMPLES);
     let activity = activity(samples, &windows);
-    let accurate = CPU.embed(samples, &windows, &activity, &mut go_on).unwrap().values;
-    let fast = CPU.embed_shared(samples, &windows, &activity, &mut go_on).unwrap().values;
+    let accurate = CPU.recording(samples, &windows).unwrap().embed(&activity, &mut go_on).unwrap().values;
+    let fast = CPU.recording(samples, &windows).unwrap().embed_shared(&activity, &mut go_on).unwrap().values;
     for precision in Precision::ALL {
         let cuda = cuda(precision);
-        let is = cuda.embed(samples, &windows, &activity, &mut go_on).unwrap();
+        let is = cuda.recording(samples, &windows).unwrap().embed(&activity, &mut go_on).unwrap();
         assert_eq!(is.precision, precision);
         let cosine = least_cosine(&is.values, &accurate);
         println!("{precision} accurate: least cosine {cosine:.8}");
         assert!(cosine >= contract(precision), "{precision} {cosine}");
-        let is = cuda.embed_shared(samples, &windows, &activity, &mut go_on).unwrap();
+        let is = cuda.recording(samples, &windows).unwrap().embed_shared(&activity, &mut go_on).unwrap();
         let cosine = least_cosine(&is.values, &fast);
         println!("{precision} fast: least cosine {cosine:.8}");
         assert!(cosine >= contract(precision), "{precision} {cosine}");
         // The same again, bit by bit: the first run launches, later ones replay a recording.
         for _ in 0..2 {
-            let again = cuda.embed_shared(samples, &windows, &activity, &mut go_on).unwrap();
+            let again =
+                cuda.recording(samples, &windows).unwrap().embed_shared(&activity, &mut go_on).unwrap();
             assert!(again.values.iter().map(|v| v.to_bits()).eq(is.values.iter().map(|v| v.to_bits())));
         }
     }
@@ -88,13 +89,19 @@ fn embeddings_of_the_evaluation_recordings_keep_the_contract() {
         let samples = &decoded(file.path());
         let windows = Windows::new(samples.len(), DEFAULT_STEP_SAMPLES);
         let activity = activity(samples, &windows);
-        let accurate = CPU.embed(samples, &windows, &activity, &mut go_on).unwrap().values;
-        let fast = CPU.embed_shared(samples, &windows, &activity, &mut go_on).unwrap().values;
+        let accurate = CPU.recording(samples, &windows).unwrap().embed(&activity, &mut go_on).unwrap().values;
+        let fast =
+            CPU.recording(samples, &windows).unwrap().embed_shared(&activity, &mut go_on).unwrap().values;
         windows_seen += windows.count();
         for (cuda, least) in backends.iter().zip(&mut least) {
-            let is = cuda.embed(samples, &windows, &activity, &mut go_on).unwrap().values;
+            let is = cuda.recording(samples, &windows).unwrap().embed(&activity, &mut go_on).unwrap().values;
             least[0] = least[0].min(least_cosine(&is, &accurate));
-            let is = cuda.embed_shared(samples, &windows, &activity, &mut go_on).unwrap().values;
+            let is = cuda
+                .recording(samples, &windows)
+                .unwrap()
+                .embed_shared(&activity, &mut go_on)
+                .unwrap()
+                .values;
             least[1] = least[1].min(least_cosine(&is, &fast));
         }
     }
@@ -114,9 +121,14 @@ fn long_recordings_pool_across_blocks_and_batches() {
     let samples: Vec<f32> = demo("meeting.flac").iter().copied().cycle().take(16_000 * 450 + 1234).collect();
     let windows = Windows::new(samples.len(), 3 * DEFAULT_STEP_SAMPLES + 161);
     let speech = Activity::new(vec![1; windows.count() * 589 * LOCAL_SPEAKERS]);
-    let fast = CPU.embed_shared(&samples, &windows, &speech, &mut go_on).unwrap().values;
+    let fast = CPU.recording(&samples, &windows).unwrap().embed_shared(&speech, &mut go_on).unwrap().values;
     for precision in [Precision::Fp32, Precision::Fp16] {
-        let is = cuda(precision).embed_shared(&samples, &windows, &speech, &mut go_on).unwrap().values;
+        let is = cuda(precision)
+            .recording(&samples, &windows)
+            .unwrap()
+            .embed_shared(&speech, &mut go_on)
+            .unwrap()
+            .values;
         let cosine = least_cosine(&is, &fast);
         println!("{precision} {} windows: least cosine {cosine:.8}", windows.count());
         assert!(cosine >= contract(precision), "{precision} {cosine}");
@@ -135,13 +147,19 @@ fn a_window_s_embedding_does_not_depend_on_its_batch() {
     let speech = |windows: &Windows| Activity::new(vec![1; windows.count() * 589 * LOCAL_SPEAKERS]);
     for precision in Precision::ALL {
         let cuda = cuda(precision);
-        let together = cuda.embed(&samples[..all.samples()], &all, &speech(&all), &mut go_on).unwrap().values;
+        let together = cuda
+            .recording(&samples[..all.samples()], &all)
+            .unwrap()
+            .embed(&speech(&all), &mut go_on)
+            .unwrap()
+            .values;
         let mut different = 0;
         for c in 0..BATCH + 3 {
             let start = all.start_sample(c);
             let alone = Windows::new(160_000, DEFAULT_STEP_SAMPLES);
             let window = all.cut(&samples[..all.samples()], c);
-            let values = cuda.embed(&window, &alone, &speech(&alone), &mut go_on).unwrap().values;
+            let values =
+                cuda.recording(&window, &alone).unwrap().embed(&speech(&alone), &mut go_on).unwrap().values;
             let row = LOCAL_SPEAKERS * EMBEDDING_DIM;
             let beside = &together[c * row..(c + 1) * row];
             different +=
@@ -173,8 +191,8 @@ fn values_beyond_fp16_are_computed_again_in_a_wider_precision() {
     let cuda = CudaBackend::new(&pack, 0, Some(Precision::Fp16)).expect("a GPU");
     for shared in [false, true] {
         let embeddings = match shared {
-            false => cuda.embed(&noise, &windows, &speech, &mut go_on),
-            true => cuda.embed_shared(&noise, &windows, &speech, &mut go_on),
+            false => cuda.recording(&noise, &windows).unwrap().embed(&speech, &mut go_on),
+            true => cuda.recording(&noise, &windows).unwrap().embed_shared(&speech, &mut go_on),
         }
         .unwrap();
         assert_eq!(embeddings.precision, Precision::Tf32);
@@ -191,7 +209,7 @@ fn work_stops_when_asked_to() {
     let speech = Activity::new(vec![1; windows.count() * 589 * LOCAL_SPEAKERS]);
     let samples = vec![0.1; 16_000 * 200];
     let mut calls = 0;
-    let result = cuda(Precision::Fp16).embed(&samples, &windows, &speech, &mut |_| {
+    let result = cuda(Precision::Fp16).recording(&samples, &windows).unwrap().embed(&speech, &mut |_| {
         calls += 1;
         ControlFlow::Break(())
     });

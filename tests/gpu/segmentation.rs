@@ -1,15 +1,17 @@
 //! Segmentation and features on the GPU against those of the CPU.
 
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::thread;
 
-use speakrs_app::backend::Precision;
 use speakrs_app::backend::cpu::CpuBackend;
 use speakrs_app::backend::cuda::CudaBackend;
 use speakrs_app::backend::cuda::features::Features;
+use speakrs_app::backend::{Backend, BackendError, Precision};
 use speakrs_app::features::{Fbank, MELS, SHIFT, frames_in, subtract_mean, subtract_sliding_mean};
 use speakrs_app::models::ModelPack;
 use speakrs_app::models::powerset::{CLASSES, decode};
-use speakrs_app::models::windows::{DEFAULT_STEP_SAMPLES, WINDOW_FRAMES, WINDOW_SAMPLES, Windows};
+use speakrs_app::models::windows::{Activity, DEFAULT_STEP_SAMPLES, WINDOW_FRAMES, WINDOW_SAMPLES, Windows};
 
 use super::{Noise, decoded, demo, fixtures, gpu, has_gpu};
 
@@ -133,6 +135,51 @@ fn a_window_s_segmentation_does_not_depend_on_its_batch() {
     }
 }
 
+/// Recordings that are in work together share batches; none of them sees it.
+#[test]
+fn recordings_in_work_together_get_what_they_get_alone() {
+    if !has_gpu() {
+        return;
+    }
+    let cuda = CudaBackend::new(&ModelPack::load(None).expect("bundled models"), 0, None).expect("a GPU");
+    let meeting = demo("meeting.flac");
+    let recordings: Vec<(Vec<f32>, Windows)> = (0..12)
+        .map(|i| {
+            let samples: Vec<f32> =
+                meeting.iter().copied().cycle().skip(7_919 * i).take(16_000 * (5 + 23 * i)).collect();
+            let windows = Windows::new(samples.len(), [16_000, 8_000, 33_333][i % 3]);
+            (samples, windows)
+        })
+        .collect();
+    let segment = |(samples, windows): &(Vec<f32>, Windows)| {
+        let mut last = 0.0;
+        let activity = cuda.recording(samples, windows).unwrap().segment(&mut |done| {
+            assert!(done > last);
+            last = done;
+            ControlFlow::Continue(())
+        });
+        activity.unwrap()
+    };
+    let alone: Vec<Activity> = recordings.iter().map(segment).collect();
+    for _ in 0..3 {
+        let together: Vec<Activity> = thread::scope(|scope| {
+            let threads: Vec<_> =
+                recordings.iter().map(|recording| scope.spawn(|| segment(recording))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(together == alone);
+    }
+    // One that is stopped leaves the others alone.
+    thread::scope(|scope| {
+        let stopped = scope.spawn(|| {
+            let (samples, windows) = &recordings[11];
+            cuda.recording(samples, windows).unwrap().segment(&mut |_| ControlFlow::Break(())).err()
+        });
+        assert!(segment(&recordings[10]) == alone[10]);
+        assert!(matches!(stopped.join().unwrap(), Some(BackendError::Cancelled)));
+    });
+}
+
 #[test]
 fn features_equal_the_cpu_s() {
     let Some(mut gpu) = gpu() else { return };
@@ -141,17 +188,18 @@ fn features_equal_the_cpu_s() {
     let span = frames_in(WINDOW_SAMPLES);
     for floor in [f32::EPSILON, 10.0] {
         let fbank = Fbank::new(floor);
-        let mut features = Features::new(&mut gpu, &fbank).unwrap();
+        let features = Features::new(&mut gpu, &fbank).unwrap();
         // The recording ends within the frames: zeros follow.
         let frames = frames_in(samples.len()) + 50;
         let mut padded = samples.clone();
         padded.resize((frames - 1) * SHIFT + 400, 0.0);
         let log_mel = fbank.log_mel(&padded);
-        features.load(&mut gpu, &samples, frames).unwrap();
+        let audio = gpu.upload("samples", &samples).unwrap();
+        let on_gpu = features.log_mel(&mut gpu, &audio, samples.len(), frames).unwrap();
 
         let starts = [0, 100, 777, frames - span];
         let out = gpu.allocate("features", 4 * starts.len() * span * MELS).unwrap();
-        features.windows(&mut gpu, &starts, span, &out).unwrap();
+        features.windows(&mut gpu, &on_gpu, &starts, span, &out).unwrap();
         let is: Vec<f32> = gpu.read("features", &out, starts.len() * span * MELS).unwrap();
         let should = starts.iter().flat_map(|&start| {
             let mut rows = log_mel[start * MELS..(start + span) * MELS].to_vec();
@@ -164,7 +212,7 @@ fn features_equal_the_cpu_s() {
 
         let (starts, rows) = ([0, 333, frames - 1500], 1500);
         let out = gpu.allocate("features", 4 * starts.len() * rows * MELS).unwrap();
-        features.blocks(&mut gpu, &starts, rows, span, &out).unwrap();
+        features.blocks(&mut gpu, &on_gpu, &starts, rows, span, &out).unwrap();
         let is: Vec<f32> = gpu.read("features", &out, starts.len() * rows * MELS).unwrap();
         let should =
             starts.iter().flat_map(|&start| subtract_sliding_mean(&log_mel, start..start + rows, span));
@@ -172,6 +220,6 @@ fn features_equal_the_cpu_s() {
         println!("floor {floor}: blocks, largest difference {largest:.1e}");
         assert!(largest < 1e-3, "{largest}");
         let beyond = [frames - span + 1];
-        assert!(features.windows(&mut gpu, &beyond, span, &out).is_err());
+        assert!(features.windows(&mut gpu, &on_gpu, &beyond, span, &out).is_err());
     }
 }

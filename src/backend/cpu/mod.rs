@@ -17,7 +17,9 @@ use rayon::prelude::*;
 use self::segmentation::Segmentation;
 use self::trunk::{Head, Trunk, pool};
 use super::blocks::{Block, blocks, has_speech, spoken_slices};
-use super::{Backend, BackendError, BackendInfo, Embeddings, Observer, Precision, Progress, report};
+use super::{
+    Backend, BackendError, BackendInfo, Embeddings, Observer, Precision, Progress, Recording, report,
+};
 use crate::features::{Fbank, MELS, frames_in, subtract_mean};
 use crate::models::ModelPack;
 use crate::models::embedding::{EMBEDDING_DIM, TRUNK_DIM};
@@ -112,80 +114,12 @@ impl Backend for CpuBackend {
         &self.info
     }
 
-    fn segment(
-        &self,
-        samples: &[f32],
-        windows: &Windows,
-        progress: Progress<'_>,
-    ) -> Result<Activity, BackendError> {
-        self.segmentation.activity(samples, windows, progress)
-    }
-
-    fn embed(
-        &self,
-        samples: &[f32],
-        windows: &Windows,
-        activity: &Activity,
-        progress: Progress<'_>,
-    ) -> Result<Embeddings, BackendError> {
-        let mut out = self.silent_slots(windows.count());
-        let spoken: Vec<usize> = (0..windows.count()).filter(|&c| has_speech(activity, c)).collect();
-        let mut done = 0;
-        for batch in spoken.chunks(rayon::current_num_threads()) {
-            let slots: Vec<Vec<Slot>> = batch
-                .par_iter()
-                .map(|&c| {
-                    let mut features = self.fbank.log_mel(&windows.cut(samples, c));
-                    subtract_mean(&mut features);
-                    let frames = self.trunk.run(&features, &|_, _, _| {});
-                    pool_window(&frames, activity, c)
-                })
-                .collect();
-            for slots in slots {
-                self.finish(slots, &mut out);
-            }
-            done += batch.len();
-            report(progress, done, spoken.len())?;
-        }
-        Ok(Embeddings { values: out, precision: Precision::Fp32 })
-    }
-
-    fn embed_shared(
-        &self,
-        samples: &[f32],
-        windows: &Windows,
-        activity: &Activity,
-        progress: Progress<'_>,
-    ) -> Result<Embeddings, BackendError> {
-        let mut out = self.silent_slots(windows.count());
-        let spoken = spoken_slices(windows, activity);
-        let blocks = blocks(windows);
-        // Trunk frames in `held` start at trunk frame `origin`; windows are pooled as soon as their last one is there.
-        let (mut held, mut origin, mut next) = (Vec::<f32>::new(), 0, 0);
-        for block in &blocks {
-            let trunk_core = block.trunk_core();
-            let wanted = block.is_wanted(&spoken[next..]);
-            if wanted {
-                held.extend(self.shared_block(samples, block));
-            } else {
-                held.resize(held.len() + trunk_core.len() * TRUNK_DIM, 0.0);
-            }
-            let ready = spoken[next..].iter().take_while(|(_, slice)| slice.end <= trunk_core.end).count();
-            let slots: Vec<Slot> = spoken[next..next + ready]
-                .par_iter()
-                .flat_map_iter(|(c, slice)| {
-                    let frames = &held[(slice.start - origin) * TRUNK_DIM..(slice.end - origin) * TRUNK_DIM];
-                    pool_window(frames, activity, *c)
-                })
-                .collect();
-            self.finish(slots, &mut out);
-            next += ready;
-            let keep = spoken.get(next).map_or(trunk_core.end, |(_, slice)| slice.start.min(trunk_core.end));
-            held.drain(..(keep - origin) * TRUNK_DIM);
-            origin = keep;
-            report(progress, block.core.end, block.total)?;
-        }
-        Ok(Embeddings { values: out, precision: Precision::Fp32 })
+    fn recording<'a>(
+        &'a self,
+        samples: &'a [f32],
+        windows: &'a Windows,
+    ) -> Result<Box<dyn Recording + 'a>, BackendError> {
+        Ok(Box::new(InMemory { backend: self, samples, windows }))
     }
 
     fn trace(&self, samples: &[f32], observe: Observer<'_>) -> Result<(), BackendError> {
@@ -205,4 +139,78 @@ pub fn processor_name() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     name.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
+}
+
+/// One recording, which the networks read where it is.
+struct InMemory<'a> {
+    backend: &'a CpuBackend,
+    samples: &'a [f32],
+    windows: &'a Windows,
+}
+
+impl Recording for InMemory<'_> {
+    fn segment(&mut self, progress: Progress<'_>) -> Result<Activity, BackendError> {
+        self.backend.segmentation.activity(self.samples, self.windows, progress)
+    }
+
+    fn embed(&mut self, activity: &Activity, progress: Progress<'_>) -> Result<Embeddings, BackendError> {
+        let Self { backend, samples, windows } = *self;
+        let mut out = backend.silent_slots(windows.count());
+        let spoken: Vec<usize> = (0..windows.count()).filter(|&c| has_speech(activity, c)).collect();
+        let mut done = 0;
+        for batch in spoken.chunks(rayon::current_num_threads()) {
+            let slots: Vec<Vec<Slot>> = batch
+                .par_iter()
+                .map(|&c| {
+                    let mut features = backend.fbank.log_mel(&windows.cut(samples, c));
+                    subtract_mean(&mut features);
+                    let frames = backend.trunk.run(&features, &|_, _, _| {});
+                    pool_window(&frames, activity, c)
+                })
+                .collect();
+            for slots in slots {
+                backend.finish(slots, &mut out);
+            }
+            done += batch.len();
+            report(progress, done, spoken.len())?;
+        }
+        Ok(Embeddings { values: out, precision: Precision::Fp32 })
+    }
+
+    fn embed_shared(
+        &mut self,
+        activity: &Activity,
+        progress: Progress<'_>,
+    ) -> Result<Embeddings, BackendError> {
+        let Self { backend, samples, windows } = *self;
+        let mut out = backend.silent_slots(windows.count());
+        let spoken = spoken_slices(windows, activity);
+        let blocks = blocks(windows);
+        // Trunk frames in `held` start at trunk frame `origin`; windows are pooled as soon as their last one is there.
+        let (mut held, mut origin, mut next) = (Vec::<f32>::new(), 0, 0);
+        for block in &blocks {
+            let trunk_core = block.trunk_core();
+            let wanted = block.is_wanted(&spoken[next..]);
+            if wanted {
+                held.extend(backend.shared_block(samples, block));
+            } else {
+                held.resize(held.len() + trunk_core.len() * TRUNK_DIM, 0.0);
+            }
+            let ready = spoken[next..].iter().take_while(|(_, slice)| slice.end <= trunk_core.end).count();
+            let slots: Vec<Slot> = spoken[next..next + ready]
+                .par_iter()
+                .flat_map_iter(|(c, slice)| {
+                    let frames = &held[(slice.start - origin) * TRUNK_DIM..(slice.end - origin) * TRUNK_DIM];
+                    pool_window(frames, activity, *c)
+                })
+                .collect();
+            backend.finish(slots, &mut out);
+            next += ready;
+            let keep = spoken.get(next).map_or(trunk_core.end, |(_, slice)| slice.start.min(trunk_core.end));
+            held.drain(..(keep - origin) * TRUNK_DIM);
+            origin = keep;
+            report(progress, block.core.end, block.total)?;
+        }
+        Ok(Embeddings { values: out, precision: Precision::Fp32 })
+    }
 }

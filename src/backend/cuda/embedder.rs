@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::error::CudaError;
-use super::launch::{Buffer, Gpu, Graph, POOL_FRAMES, PoolJob, UNIT, dense_partial_bytes};
+use super::launch::{Buffer, Gpu, Graph, POOL_FRAMES, Pending, PoolJob, UNIT, dense_partial_bytes};
 use super::trunk::{self, Maps, Step, Trunk, map_bytes_per_frame, output_bytes};
 use crate::backend::Precision;
 use crate::backend::blocks::FULL_BLOCK;
@@ -160,17 +160,14 @@ impl Embedder {
         let (trunk, maps) = (&mut self.trunk, &self.maps);
         if !recurs || !self.graphs.contains_key(&key) {
             trunk.prepare(&mut self.gpu, &steps)?;
-            self.gpu.fill(&maps.overflow, 0)?;
             trunk.run(&mut self.gpu, &steps, batch, maps, &output, &mut |_, _, _| Ok(()))?;
             if recurs {
                 self.graphs.insert(key, None);
             }
             return Ok(());
         }
-        let mut graph = self.gpu.record(|gpu| {
-            gpu.fill(&maps.overflow, 0)?;
-            trunk.run(gpu, &steps, batch, maps, &output, &mut |_, _, _| Ok(()))
-        })?;
+        let mut graph =
+            self.gpu.record(|gpu| trunk.run(gpu, &steps, batch, maps, &output, &mut |_, _, _| Ok(())))?;
         self.gpu.replay(&mut graph)?;
         self.graphs.insert(key, Some(graph));
         Ok(())
@@ -209,27 +206,49 @@ impl Embedder {
         self.gpu.copy(&from, &self.output.part(0, self.carried))
     }
 
-    /// One embedding for each local speaker of each of `windows`, row-major
-    /// `[windows, LOCAL_SPEAKERS, EMBEDDING_DIM]`; those of absent masks are the bias. `None` if a value of the trunk's
-    /// last batch did not fit FP16.
+    /// Forgets that values did not fit FP16.
     ///
     /// # Errors
     /// If the GPU fails.
-    pub fn pool(&mut self, precision: Precision, windows: &[Window]) -> Result<Option<Vec<f32>>, CudaError> {
-        let mut values = Vec::with_capacity(windows.len() * LOCAL_SPEAKERS * EMBEDDING_DIM);
+    pub fn begin(&mut self) -> Result<(), CudaError> {
+        self.gpu.fill(&self.maps.overflow, 0)
+    }
+
+    /// Whether all values of the trunk since [`Embedder::begin`] fitted FP16, if that was their precision.
+    ///
+    /// # Errors
+    /// If the GPU fails.
+    pub fn fitted(&mut self) -> Result<bool, CudaError> {
+        Ok(self.gpu.read::<u32>("the overflow word", &self.maps.overflow, 1)? == [0])
+    }
+
+    /// Starts on an embedding for each local speaker of each of `windows`, of the trunk's last batch.
+    ///
+    /// # Errors
+    /// If the GPU fails.
+    pub fn pool(&mut self, precision: Precision, windows: &[Window]) -> Result<Vec<Pending>, CudaError> {
+        let mut pending = Vec::with_capacity(windows.len().div_ceil(POOLED));
         for windows in windows.chunks(POOLED) {
             let jobs: Vec<PoolJob> = windows.iter().map(|window| self.job(precision, window)).collect();
             self.gpu.pool(trunk::stored(precision), &self.output, &jobs, &self.jobs, &self.statistics)?;
             let rows = jobs.len() * LOCAL_SPEAKERS;
             let Self { statistics, linear, linear_bias, partial, embeddings, .. } = self;
             self.gpu.dense(rows, statistics, linear, linear_bias, partial, embeddings)?;
-            values.extend(self.gpu.read::<f32>("embeddings", &self.embeddings, rows * EMBEDDING_DIM)?);
+            pending.push(self.gpu.read_later("embeddings", &self.embeddings, 4 * rows * EMBEDDING_DIM)?);
         }
-        if precision != Precision::Fp16 {
-            return Ok(Some(values));
+        Ok(pending)
+    }
+
+    /// Waits for embeddings, row-major `[windows, LOCAL_SPEAKERS, EMBEDDING_DIM]`; those of absent masks are the bias.
+    ///
+    /// # Errors
+    /// If the GPU fails.
+    pub fn embeddings(&mut self, pending: Vec<Pending>) -> Result<Vec<f32>, CudaError> {
+        let mut values = Vec::new();
+        for pending in pending {
+            values.extend(self.gpu.collect::<f32>(pending)?);
         }
-        let overflow = self.gpu.read::<u32>("the overflow word", &self.maps.overflow, 1)?[0];
-        Ok((overflow == 0).then_some(values))
+        Ok(values)
     }
 
     fn job(&self, precision: Precision, window: &Window) -> PoolJob {

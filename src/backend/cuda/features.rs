@@ -7,21 +7,22 @@ use crate::features::{FRAME, Fbank, MELS, SHIFT};
 
 const FILE: &str = "fbank.cu";
 const FFT: usize = tile("FBANK_FFT") as usize;
-/// Frames whose samples are on the GPU at a time: 5 minutes.
-const CHUNK: usize = 30_000;
 /// Most windows or blocks whose features are cut out at a time.
 const MOST: usize = 64;
 
-/// Tables of the transform, and the frames of one recording.
+/// Tables of the transform.
 pub struct Features {
     window: Buffer,
     roots: Buffer,
     filters: Buffer,
     weights: Buffer,
     floor: f32,
-    samples: Buffer,
     starts: Buffer,
-    log_mel: Option<Buffer>,
+}
+
+/// The log-mel frames of one recording.
+pub struct LogMel {
+    values: Buffer,
     frames: usize,
 }
 
@@ -50,45 +51,36 @@ impl Features {
             filters: gpu.upload("the filters", &filters)?,
             weights: gpu.upload("the filters", &weights)?,
             floor: tables.floor,
-            samples: gpu.allocate("samples", 4 * ((CHUNK - 1) * SHIFT + FRAME))?,
             starts: gpu.allocate("starts", 4 * MOST)?,
-            log_mel: None,
-            frames: 0,
         })
     }
 
-    /// Computes the `frames` frames of a recording; behind the end of `samples` there are zeros.
+    /// The `frames` frames of the recording of `samples` samples in `audio`; behind its end there are zeros.
     ///
     /// # Errors
     /// If there is not enough memory or the GPU fails.
-    pub fn load(&mut self, gpu: &mut Gpu, samples: &[f32], frames: usize) -> Result<(), CudaError> {
-        let bytes = 4 * frames * MELS;
-        if self.log_mel.as_ref().is_none_or(|buffer| buffer.len() < bytes) {
-            self.log_mel = None;
-            self.log_mel = Some(gpu.allocate("features of the recording", bytes)?);
-        }
-        let log_mel = self.log_mel.as_ref().expect("allocated");
-        self.frames = frames;
-        for first in (0..frames).step_by(CHUNK) {
-            let count = CHUNK.min(frames - first);
-            let start = (first * SHIFT).min(samples.len());
-            let end = (first * SHIFT + (count - 1) * SHIFT + FRAME).min(samples.len());
-            gpu.write("samples", &self.samples, &samples[start..end])?;
-            let arguments = [
-                Arg::In("samples", &self.samples, 4 * (end - start)),
-                Arg::In("window", &self.window, 4 * FRAME),
-                Arg::In("roots", &self.roots, 4 * FFT),
-                Arg::In("filters", &self.filters, 12 * MELS),
-                Arg::In("weights", &self.weights, 4),
-                Arg::Out("frames", &log_mel.part(4 * first * MELS, 4 * count * MELS), 4 * count * MELS),
-                Arg::Size("first", 0),
-                Arg::Size("shift", SHIFT),
-                Arg::Size("samples", end - start),
-                Arg::F32(self.floor),
-            ];
-            gpu.call((FILE, "log_mel"), [count, 1, 1], tile("FBANK_THREADS"), 0, &arguments)?;
-        }
-        Ok(())
+    pub fn log_mel(
+        &self,
+        gpu: &mut Gpu,
+        audio: &Buffer,
+        samples: usize,
+        frames: usize,
+    ) -> Result<LogMel, CudaError> {
+        let values = gpu.allocate("features of the recording", 4 * frames * MELS)?;
+        let arguments = [
+            Arg::In("samples", audio, 4 * samples),
+            Arg::In("window", &self.window, 4 * FRAME),
+            Arg::In("roots", &self.roots, 4 * FFT),
+            Arg::In("filters", &self.filters, 12 * MELS),
+            Arg::In("weights", &self.weights, 4),
+            Arg::Out("frames", &values, 4 * frames * MELS),
+            Arg::Size("first", 0),
+            Arg::Size("shift", SHIFT),
+            Arg::Size("samples", samples),
+            Arg::F32(self.floor),
+        ];
+        gpu.call((FILE, "log_mel"), [frames, 1, 1], tile("FBANK_THREADS"), 0, &arguments)?;
+        Ok(LogMel { values, frames })
     }
 
     /// Features of the windows of `rows` frames that begin with frames `starts`, each less its mean.
@@ -98,11 +90,12 @@ impl Features {
     pub fn windows(
         &self,
         gpu: &mut Gpu,
+        log_mel: &LogMel,
         starts: &[usize],
         rows: usize,
         out: &Buffer,
     ) -> Result<(), CudaError> {
-        self.cut(gpu, "window_features", starts, rows, rows, [starts.len(), 1, 1], out)
+        self.cut(gpu, "window_features", log_mel, starts, rows, rows, [starts.len(), 1, 1], out)
     }
 
     /// Features of the blocks of `rows` frames that begin with frames `starts`, less the sliding mean over `span` frames.
@@ -112,13 +105,14 @@ impl Features {
     pub fn blocks(
         &self,
         gpu: &mut Gpu,
+        log_mel: &LogMel,
         starts: &[usize],
         rows: usize,
         span: usize,
         out: &Buffer,
     ) -> Result<(), CudaError> {
         let grid = [rows.div_ceil(tile("FBANK_SLIDING_ROWS") as usize), starts.len(), 1];
-        self.cut(gpu, "sliding_features", starts, rows, span, grid, out)
+        self.cut(gpu, "sliding_features", log_mel, starts, rows, span, grid, out)
     }
 
     #[expect(clippy::too_many_arguments, reason = "what both entries have in common")]
@@ -126,6 +120,7 @@ impl Features {
         &self,
         gpu: &mut Gpu,
         entry: &'static str,
+        log_mel: &LogMel,
         starts: &[usize],
         rows: usize,
         span: usize,
@@ -133,19 +128,19 @@ impl Features {
         out: &Buffer,
     ) -> Result<(), CudaError> {
         let last = starts.iter().max().copied().unwrap_or(0) + rows;
-        if last > self.frames {
+        let LogMel { values, frames } = log_mel;
+        if last > *frames {
             let context = format!("{entry}: frames");
-            return Err(CudaError::Index { context, actual: last as u64, most: self.frames as u64 });
+            return Err(CudaError::Index { context, actual: last as u64, most: *frames as u64 });
         }
-        let log_mel = self.log_mel.as_ref().expect("a recording is loaded");
         gpu.write("starts", &self.starts, &starts.iter().map(|&s| s as u32).collect::<Vec<_>>())?;
         let arguments = [
-            Arg::In("frames", log_mel, 4 * self.frames * MELS),
+            Arg::In("frames", values, 4 * frames * MELS),
             Arg::In("starts", &self.starts, 4 * starts.len()),
             Arg::Out("features", out, 4 * starts.len() * rows * MELS),
             Arg::Size("rows", rows),
             Arg::Size("span", span),
-            Arg::Size("total", self.frames),
+            Arg::Size("total", *frames),
             Arg::Size("padding", 0),
         ];
         gpu.call((FILE, entry), grid, tile("FBANK_FEATURE_THREADS"), 0, &arguments)

@@ -14,10 +14,11 @@ use std::sync::Arc;
 
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute, CUfunction_attribute_enum};
 use cudarc::driver::{
-    CudaContext, CudaFunction, CudaGraph, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr,
-    DriverError, LaunchConfig, PushKernelArg, result,
+    CudaContext, CudaEvent, CudaFunction, CudaGraph, CudaModule, CudaSlice, CudaStream, DevicePtr,
+    DeviceRepr, DriverError, LaunchConfig, PinnedHostSlice, PushKernelArg, result,
 };
 use cudarc::nvrtc::Ptx;
+use rayon::prelude::*;
 
 use super::artifacts::{Architecture, Artifacts, Code};
 use super::device::Device;
@@ -33,6 +34,10 @@ pub const UNIT: usize = tile("UNIT_BYTES") as usize;
 pub const POOL_FRAMES: usize = tile("POOL_FRAMES") as usize;
 /// Oldest CUDA version of a driver: the first that knows the copy engine's tensor maps.
 const OLDEST_DRIVER: i32 = 12_000;
+/// Bytes that pass through one half of [`Staging`].
+const STAGED: usize = 8 << 20;
+/// Bytes that one thread copies there at least.
+const STAGED_TASK: usize = 512 << 10;
 /// Largest y and z of a grid.
 const GRID_YZ: u64 = 65_535;
 
@@ -284,6 +289,37 @@ pub struct Graph {
 // one for the graph's stream.
 unsafe impl Send for Graph {}
 
+/// Page-locked memory through which much data passes to the GPU: one half is filled while the other is read.
+struct Staging {
+    halves: [(PinnedHostSlice<u8>, CudaEvent); 2],
+    next: usize,
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // The GPU may still read; an error here means that it does no more.
+        for (_, read) in &self.halves {
+            let _ = read.synchronize();
+        }
+    }
+}
+
+/// Values on their way from the GPU; [`Gpu::collect`] waits for them.
+pub struct Pending {
+    what: String,
+    /// Taken out by `collect`.
+    memory: Option<PinnedHostSlice<u8>>,
+    bytes: usize,
+    written: CudaEvent,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        // The GPU may still write; an error here means that it does no more.
+        let _ = self.written.synchronize();
+    }
+}
+
 /// CUDA version of the installed driver, such as `CUDA 12.4`.
 ///
 /// # Errors
@@ -362,6 +398,9 @@ pub struct Gpu {
     stream: Arc<CudaStream>,
     modules: HashMap<&'static str, Arc<CudaModule>>,
     functions: HashMap<&'static str, CudaFunction>,
+    staging: Option<Staging>,
+    /// Page-locked memory that no [`Pending`] uses.
+    spare: Vec<PinnedHostSlice<u8>>,
     /// What launches use, while they are recorded.
     recording: Option<Vec<Arc<dyn Any + Send + Sync>>>,
 }
@@ -386,7 +425,8 @@ impl Gpu {
         unsafe { context.disable_event_tracking() };
         let stream = call(&what, context.new_stream())?;
         let (modules, functions) = (HashMap::new(), HashMap::new());
-        Ok(Self { device, artifacts, context, stream, modules, functions, recording: None })
+        let (staging, spare) = (None, Vec::new());
+        Ok(Self { device, artifacts, context, stream, modules, functions, staging, spare, recording: None })
     }
 
     /// Its facts.
@@ -420,17 +460,95 @@ impl Gpu {
         Ok(buffer)
     }
 
-    /// Copies `values` to the start of `buffer`.
+    /// Copies `values` to the start of `buffer`, for the work that follows.
     ///
     /// # Errors
     /// If they do not fit or the driver fails.
     pub fn write<T: Plain>(&mut self, what: &str, buffer: &Buffer, values: &[T]) -> Result<(), CudaError> {
         at_least(format_args!("writing {what}"), buffer, size_of_val(values))?;
         call(what, self.context.bind_to_thread())?;
+        if size_of_val(values) > STAGED_TASK {
+            // SAFETY: values without padding are bytes, which are all of `values` here.
+            let bytes =
+                unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), size_of_val(values)) };
+            return self.write_staged(what, buffer, bytes);
+        }
         // SAFETY: the buffer is long enough; from pageable memory the call returns when `values` has been read.
         call(&format!("writing {what} to the GPU"), unsafe {
             result::memcpy_htod_async(buffer.address(), values, self.stream.cu_stream())
         })
+    }
+
+    /// Copies `bytes` to the start of `buffer` without waiting for the work before.
+    fn write_staged(&mut self, what: &str, buffer: &Buffer, bytes: &[u8]) -> Result<(), CudaError> {
+        let what = format!("writing {what} to the GPU");
+        if self.staging.is_none() {
+            let half = || {
+                // SAFETY: the bytes are written before they are read.
+                let memory = unsafe { self.context.alloc_pinned::<u8>(STAGED) };
+                Ok::<_, CudaError>((call(&what, memory)?, call(&what, self.blocking_event())?))
+            };
+            self.staging = Some(Staging { halves: [half()?, half()?], next: 0 });
+        }
+        let staging = self.staging.as_mut().expect("made above");
+        for (index, part) in bytes.chunks(STAGED).enumerate() {
+            let (memory, read) = &mut staging.halves[staging.next];
+            staging.next = 1 - staging.next;
+            call(&what, read.synchronize())?;
+            let memory = &mut call(&what, memory.as_mut_slice())?[..part.len()];
+            let pairs = memory.par_chunks_mut(STAGED_TASK).zip(part.par_chunks(STAGED_TASK));
+            pairs.for_each(|(to, from)| to.copy_from_slice(from));
+            let to = buffer.address() + (index * STAGED) as u64;
+            // SAFETY: the buffer is as long as all parts; this half is written again, or freed, after the event only.
+            call(&what, unsafe { result::memcpy_htod_async(to, memory, self.stream.cu_stream()) })?;
+            call(&what, read.record(&self.stream))?;
+        }
+        Ok(())
+    }
+
+    /// An event that a thread sleeps for.
+    fn blocking_event(&self) -> Result<CudaEvent, DriverError> {
+        self.context.new_event(Some(sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC))
+    }
+
+    /// Copies `bytes` bytes from the start of `buffer` after the work so far, without waiting for it.
+    ///
+    /// # Errors
+    /// If there are fewer, page-locked memory is short, or the driver fails.
+    pub fn read_later(&mut self, what: &str, buffer: &Buffer, bytes: usize) -> Result<Pending, CudaError> {
+        at_least(format_args!("reading {what}"), buffer, bytes)?;
+        let what = format!("reading {what} from the GPU");
+        call(&what, self.context.bind_to_thread())?;
+        let mut memory = match self.spare.iter().position(|memory| memory.len() >= bytes) {
+            Some(index) => self.spare.swap_remove(index),
+            // SAFETY: the bytes are written before they are read.
+            None => {
+                call(&what, unsafe { self.context.alloc_pinned_with_flags(bytes.next_power_of_two(), 0) })?
+            }
+        };
+        let written = call(&what, self.blocking_event())?;
+        let to = &mut call(&what, memory.as_mut_slice())?[..bytes];
+        // SAFETY: both are long enough; the memory is read, or freed, after the event only.
+        call(&what, unsafe { result::memcpy_dtoh_async(to, buffer.address(), self.stream.cu_stream()) })?;
+        call(&what, written.record(&self.stream))?;
+        Ok(Pending { what, memory: Some(memory), bytes, written })
+    }
+
+    /// Waits for `pending` values.
+    ///
+    /// # Errors
+    /// If the work before failed.
+    pub fn collect<T: Plain>(&mut self, mut pending: Pending) -> Result<Vec<T>, CudaError> {
+        call(&pending.what, pending.written.synchronize())?;
+        let memory = pending.memory.take().expect("collected once");
+        let mut values = vec![T::default(); pending.bytes / size_of::<T>()];
+        // SAFETY: values without padding, valid whatever their bytes are, may be written as the bytes that they are.
+        let to = unsafe {
+            std::slice::from_raw_parts_mut(values.as_mut_ptr().cast::<u8>(), size_of_val(values.as_slice()))
+        };
+        to.copy_from_slice(&call(&pending.what, memory.as_slice())?[..to.len()]);
+        self.spare.push(memory);
+        Ok(values)
     }
 
     /// Waits for all work and copies `count` values from the start of `buffer`.

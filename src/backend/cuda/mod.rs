@@ -1,7 +1,7 @@
 //! The networks on NVIDIA GPUs. Depends on `models` and `features`.
 //!
-//! [`dispatch`] is the table of kernels; [`segmenter`] and [`trunk`] run the two networks, [`embedder`] batches and pools,
-//! [`features`] feeds the trunk, [`launch`] calls the driver.
+//! [`dispatch`] is the table of kernels; [`segmenter`] and [`trunk`] run the two networks, `queue` fills segmentation's
+//! batches, [`embedder`] batches and pools, [`features`] feeds the trunk, [`launch`] calls the driver.
 
 pub mod artifacts;
 pub mod device;
@@ -11,11 +11,14 @@ pub mod error;
 pub mod features;
 pub mod kernel;
 pub mod launch;
+mod queue;
 pub mod segmenter;
 pub mod tiles;
 pub mod trunk;
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{TryRecvError, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
@@ -24,11 +27,14 @@ use self::artifacts::{Architecture, Artifacts};
 use self::device::Device;
 use self::embedder::{Embedder, Part, Place, Window};
 use self::error::CudaError;
-use self::features::Features;
-use self::launch::{Buffer, Gpu};
-use self::segmenter::Segmenter;
+use self::features::{Features, LogMel};
+use self::launch::{Buffer, Gpu, Pending};
+use self::queue::{Flight, Queue, Request};
+use self::segmenter::{Part as Audio, Segmenter};
 use super::blocks::{Block, blocks, has_speech, spoken_slices};
-use super::{Backend, BackendError, BackendInfo, Embeddings, Observer, Precision, Progress, report};
+use super::{
+    Backend, BackendError, BackendInfo, Embeddings, Observer, Precision, Progress, Recording, report,
+};
 use crate::features::{Fbank, MELS, SHIFT, frames_in, subtract_mean};
 use crate::models::ModelPack;
 use crate::models::embedding::{EMBEDDING_DIM, TIME_REDUCTION};
@@ -38,8 +44,9 @@ use crate::models::windows::{Activity, LOCAL_SPEAKERS, WINDOW_FRAMES, WINDOW_SAM
 /// Environment variable that makes the kernels be chosen as for a lower compute capability, such as 8.0.
 pub const ARCHITECTURE_VARIABLE: &str = "SPEAKRS_APP_CUDA_ARCHITECTURE";
 
-/// Recordings in work at a time: one computes, one clusters, one waits with its samples at hand.
-const RECORDINGS: usize = 3;
+/// Recordings in work at a time: one-minute recordings that wait together fill a batch of segmentation on a large GPU,
+/// while others are embedded and clustered.
+const RECORDINGS: usize = 8;
 
 /// The prebuilt kernels, for the architecture that the environment forces if it does.
 ///
@@ -81,6 +88,9 @@ pub struct CudaBackend {
     fbank: Fbank,
     silence: Vec<f32>,
     state: Mutex<State>,
+    waiting: Queue,
+    /// Number of recordings so far.
+    recordings: AtomicU64,
 }
 
 /// What one recording at a time works with.
@@ -88,6 +98,7 @@ struct State {
     embedder: Embedder,
     segmenter: Segmenter,
     features: Features,
+    flight: Flight,
 }
 
 impl CudaBackend {
@@ -107,7 +118,9 @@ impl CudaBackend {
             info: BackendInfo { device: format!("cuda:{ordinal}"), name, precision },
             fbank,
             silence: pack.embedding.linear_bias.clone(),
-            state: Mutex::new(State { embedder, segmenter, features }),
+            state: Mutex::new(State { embedder, segmenter, features, flight: Flight::default() }),
+            waiting: Queue::default(),
+            recordings: AtomicU64::new(0),
         })
     }
 
@@ -122,9 +135,13 @@ impl CudaBackend {
         range: Range<usize>,
     ) -> Result<Vec<f32>, BackendError> {
         let State { embedder, segmenter, .. } = &mut *self.state();
+        let gpu = embedder.gpu();
+        let audio = &gpu.upload("samples", samples).map_err(|error| self.failed(error))?;
+        let (samples, step) = (samples.len(), windows.step());
         let mut values = Vec::new();
-        for (first, count) in batches(range, segmenter.most(windows)) {
-            let scores = segmenter.log_probabilities(embedder.gpu(), samples, windows, first, count);
+        for (first, count) in batches(range, segmenter.most(step)) {
+            let part = Audio { audio, samples, first: windows.start_sample(first), step, count };
+            let scores = segmenter.log_probabilities(gpu, &[part]);
             values.extend(scores.map_err(|error| self.failed(error))?);
         }
         Ok(values)
@@ -137,28 +154,6 @@ impl CudaBackend {
 
     fn failed(&self, error: CudaError) -> BackendError {
         BackendError::Failed { device: self.info.device.clone(), reason: error.to_string() }
-    }
-
-    /// Computes the fbank frames of the recording on the GPU. `false` if windows do not meet them or they do not fit the
-    /// memory: then the CPU computes features window by window.
-    fn load_features(
-        &self,
-        state: &mut State,
-        samples: &[f32],
-        windows: &Windows,
-    ) -> Result<bool, BackendError> {
-        if !windows.step().is_multiple_of(SHIFT) {
-            return Ok(false);
-        }
-        let frames = frames_in(windows.start_sample(windows.count() - 1) + WINDOW_SAMPLES);
-        match state.features.load(state.embedder.gpu(), samples, frames) {
-            Ok(()) => Ok(true),
-            Err(CudaError::Memory { .. }) => {
-                tracing::warn!("GPU memory is short; the features of this recording are computed on the CPU");
-                Ok(false)
-            }
-            Err(error) => Err(self.failed(error)),
-        }
     }
 
     /// Runs `work` in the backend's precision, and in TF32 (before 8.0 in FP32) if a value does not fit FP16.
@@ -181,120 +176,6 @@ impl CudaBackend {
             );
             precision = next;
         }
-    }
-
-    fn embed_in(
-        &self,
-        precision: Precision,
-        samples: &[f32],
-        windows: &Windows,
-        activity: &Activity,
-        progress: Progress<'_>,
-    ) -> Result<Option<Vec<f32>>, BackendError> {
-        let mut state = self.state();
-        let on_gpu = self.load_features(&mut state, samples, windows)?;
-        let State { embedder, features, .. } = &mut *state;
-        let mut out = Slots::new(&self.silence, windows);
-        let width = frames_in(WINDOW_SAMPLES);
-        let spoken: Vec<usize> = (0..windows.count()).filter(|&c| has_speech(activity, c)).collect();
-        let mut done = 0;
-        for batch in spoken.chunks(embedder.most(width)) {
-            let fill = |gpu: &mut Gpu, buffer: &Buffer| {
-                if on_gpu {
-                    let starts: Vec<usize> = batch.iter().map(|&c| windows.start_sample(c) / SHIFT).collect();
-                    return features.windows(gpu, &starts, width, buffer);
-                }
-                let of_window = |&c: &usize| {
-                    let mut features = self.fbank.log_mel(&windows.cut(samples, c));
-                    subtract_mean(&mut features);
-                    features
-                };
-                gpu.write(
-                    "features",
-                    buffer,
-                    &batch.par_iter().map(of_window).flatten_iter().collect::<Vec<_>>(),
-                )
-            };
-            embedder.run_trunk(precision, batch.len(), width, fill).map_err(|error| self.failed(error))?;
-            let frames = width.div_ceil(TIME_REDUCTION);
-            let pooled: Vec<Window> = batch
-                .iter()
-                .enumerate()
-                .map(|(index, &c)| Window {
-                    part: Part { map: Place::Batch(index), width: frames, first: 0, count: frames },
-                    rest: None,
-                    masks: masks(activity, c),
-                })
-                .collect();
-            let embedded = embedder.pool(precision, &pooled).map_err(|error| self.failed(error))?;
-            let Some(embedded) = embedded else { return Ok(None) };
-            out.fill(batch.iter().copied(), &pooled, &embedded);
-            done += batch.len();
-            report(progress, done, spoken.len())?;
-        }
-        Ok(Some(out.values))
-    }
-
-    fn embed_shared_in(
-        &self,
-        precision: Precision,
-        samples: &[f32],
-        windows: &Windows,
-        activity: &Activity,
-        progress: Progress<'_>,
-    ) -> Result<Option<Vec<f32>>, BackendError> {
-        let mut state = self.state();
-        let on_gpu = self.load_features(&mut state, samples, windows)?;
-        let State { embedder, features, .. } = &mut *state;
-        let mut out = Slots::new(&self.silence, windows);
-        let spoken = spoken_slices(windows, activity);
-        let wanted: Vec<Block> =
-            blocks(windows).into_iter().filter(|block| block.is_wanted(&spoken)).collect();
-        let (mut carried, mut next) = (None, 0);
-        for batch in wanted.chunk_by(|a, b| a.frames().len() == b.frames().len()) {
-            let width = batch[0].frames().len();
-            for batch in batch.chunks(embedder.most(width).max(1)) {
-                let fill = |gpu: &mut Gpu, buffer: &Buffer| {
-                    if on_gpu {
-                        let starts: Vec<usize> = batch.iter().map(|block| block.frames().start).collect();
-                        return features.blocks(gpu, &starts, width, frames_in(WINDOW_SAMPLES), buffer);
-                    }
-                    let of_block = |block: &Block| block.features(samples, &self.fbank);
-                    gpu.write(
-                        "features",
-                        buffer,
-                        &batch.par_iter().map(of_block).flatten_iter().collect::<Vec<_>>(),
-                    )
-                };
-                embedder
-                    .run_trunk(precision, batch.len(), width, fill)
-                    .map_err(|error| self.failed(error))?;
-                let last = &batch[batch.len() - 1];
-                let end = last.trunk_core().end;
-                let ready = spoken[next..].iter().take_while(|(_, slice)| slice.end <= end).count();
-                let maps: Vec<(Place, &Block)> = carried
-                    .iter()
-                    .map(|block| (Place::Carried, block))
-                    .chain(batch.iter().enumerate().map(|(index, block)| (Place::Batch(index), block)))
-                    .collect();
-                let pooled: Vec<Window> = spoken[next..next + ready]
-                    .iter()
-                    .map(|(c, slice)| {
-                        let mut parts = maps.iter().filter_map(|(map, block)| part(*map, block, slice));
-                        let part = parts.next().expect("a wanted block for every slice");
-                        Window { part, rest: parts.next(), masks: masks(activity, *c) }
-                    })
-                    .collect();
-                let embedded = embedder.pool(precision, &pooled).map_err(|error| self.failed(error))?;
-                let Some(embedded) = embedded else { return Ok(None) };
-                out.fill(spoken[next..].iter().map(|(c, _)| *c), &pooled, &embedded);
-                embedder.carry(precision, batch.len() - 1, width).map_err(|error| self.failed(error))?;
-                carried = Some(last.clone());
-                next += ready;
-                report(progress, last.core.end, last.total)?;
-            }
-        }
-        Ok(Some(out.values))
     }
 }
 
@@ -323,17 +204,50 @@ fn masks(activity: &Activity, c: usize) -> [Option<Vec<u8>>; LOCAL_SPEAKERS] {
 /// The embeddings of all slots, those of silent local speakers already in place.
 struct Slots {
     values: Vec<f32>,
+    /// Windows that the GPU works on, while the next ones are made ready.
+    flight: Option<(Vec<usize>, Vec<Window>, Vec<Pending>)>,
 }
 
 impl Slots {
     fn new(silence: &[f32], windows: &Windows) -> Self {
-        Self { values: silence.repeat(windows.count() * LOCAL_SPEAKERS) }
+        Self { values: silence.repeat(windows.count() * LOCAL_SPEAKERS), flight: None }
+    }
+
+    /// Starts on the embeddings of `windows`, which have these `indices`, and stores those before; their number.
+    fn turn(
+        &mut self,
+        embedder: &mut Embedder,
+        precision: Precision,
+        indices: Vec<usize>,
+        windows: Vec<Window>,
+    ) -> Result<usize, CudaError> {
+        let pending = embedder.pool(precision, &windows)?;
+        let before = self.flight.replace((indices, windows, pending));
+        self.store(embedder, before)
+    }
+
+    /// All embeddings; `None` if a value did not fit FP16.
+    fn finish(
+        mut self,
+        embedder: &mut Embedder,
+        precision: Precision,
+    ) -> Result<Option<Vec<f32>>, CudaError> {
+        let last = self.flight.take();
+        self.store(embedder, last)?;
+        let fitted = precision != Precision::Fp16 || embedder.fitted()?;
+        Ok(fitted.then_some(self.values))
     }
 
     /// Stores the embeddings of the speakers that have masks.
-    fn fill(&mut self, indices: impl Iterator<Item = usize>, windows: &[Window], embedded: &[f32]) {
+    fn store(
+        &mut self,
+        embedder: &mut Embedder,
+        flight: Option<(Vec<usize>, Vec<Window>, Vec<Pending>)>,
+    ) -> Result<usize, CudaError> {
+        let Some((indices, windows, pending)) = flight else { return Ok(0) };
+        let embedded = embedder.embeddings(pending)?;
         let rows = embedded.chunks_exact(LOCAL_SPEAKERS * EMBEDDING_DIM);
-        for ((c, window), rows) in indices.zip(windows).zip(rows) {
+        for ((c, window), rows) in indices.iter().zip(&windows).zip(rows) {
             let slots = self.values[c * LOCAL_SPEAKERS * EMBEDDING_DIM..].chunks_exact_mut(EMBEDDING_DIM);
             for ((slot, row), mask) in slots.zip(rows.chunks_exact(EMBEDDING_DIM)).zip(&window.masks) {
                 if mask.is_some() {
@@ -341,6 +255,245 @@ impl Slots {
                 }
             }
         }
+        Ok(indices.len())
+    }
+}
+
+/// One recording on the GPU.
+struct OnGpu<'a> {
+    backend: &'a CudaBackend,
+    samples: &'a [f32],
+    windows: &'a Windows,
+    /// Tells it from the others.
+    id: u64,
+    /// The samples, unless memory is short.
+    audio: Option<Buffer>,
+}
+
+impl OnGpu<'_> {
+    /// The fbank frames, computed on the GPU. `None` if windows do not meet them or memory is short: then the CPU
+    /// computes features window by window.
+    fn log_mel(&self) -> Result<Option<LogMel>, BackendError> {
+        let Self { backend, samples, windows, audio, .. } = self;
+        let Some(audio) = audio.as_ref().filter(|_| windows.step().is_multiple_of(SHIFT)) else {
+            return Ok(None);
+        };
+        let frames = frames_in(windows.start_sample(windows.count() - 1) + WINDOW_SAMPLES);
+        let State { embedder, features, .. } = &mut *backend.state();
+        match features.log_mel(embedder.gpu(), audio, samples.len(), frames) {
+            Ok(log_mel) => Ok(Some(log_mel)),
+            Err(CudaError::Memory { .. }) => {
+                tracing::warn!("GPU memory is short; the features of this recording are computed on the CPU");
+                Ok(None)
+            }
+            Err(error) => Err(backend.failed(error)),
+        }
+    }
+
+    /// Passes `count` windows from window `first` on to the network. Without the whole recording on the GPU, the samples of
+    /// these windows are taken there.
+    fn request(
+        &self,
+        first: usize,
+        count: usize,
+    ) -> Result<std::sync::mpsc::Receiver<queue::Reply>, BackendError> {
+        let Self { backend, samples, windows, id, audio } = self;
+        let (reply, replies) = channel();
+        let step = windows.step();
+        let (audio, samples, windows) = match audio {
+            Some(audio) => (audio.clone(), samples.len(), first..first + count),
+            None => {
+                let begin = windows.start_sample(first);
+                let end = begin + (count - 1) * step + WINDOW_SAMPLES;
+                let piece = &samples[begin.min(samples.len())..end.min(samples.len())];
+                let uploaded = backend.state().embedder.gpu().upload("samples", piece);
+                (uploaded.map_err(|error| backend.failed(error))?, piece.len(), 0..count)
+            }
+        };
+        backend.waiting.push(Request { id: *id, audio, samples, step, windows, reply });
+        Ok(replies)
+    }
+
+    fn embed_in(
+        &self,
+        precision: Precision,
+        log_mel: Option<&LogMel>,
+        activity: &Activity,
+        progress: Progress<'_>,
+    ) -> Result<Option<Vec<f32>>, BackendError> {
+        let Self { backend, samples, windows, .. } = *self;
+        let State { embedder, features, .. } = &mut *backend.state();
+        let mut out = Slots::new(&backend.silence, windows);
+        let width = frames_in(WINDOW_SAMPLES);
+        let spoken: Vec<usize> = (0..windows.count()).filter(|&c| has_speech(activity, c)).collect();
+        embedder.begin().map_err(|error| backend.failed(error))?;
+        let mut done = 0;
+        for batch in spoken.chunks(embedder.most(width)) {
+            let fill = |gpu: &mut Gpu, buffer: &Buffer| {
+                if let Some(log_mel) = log_mel {
+                    let starts: Vec<usize> = batch.iter().map(|&c| windows.start_sample(c) / SHIFT).collect();
+                    return features.windows(gpu, log_mel, &starts, width, buffer);
+                }
+                let of_window = |&c: &usize| {
+                    let mut features = backend.fbank.log_mel(&windows.cut(samples, c));
+                    subtract_mean(&mut features);
+                    features
+                };
+                gpu.write(
+                    "features",
+                    buffer,
+                    &batch.par_iter().map(of_window).flatten_iter().collect::<Vec<_>>(),
+                )
+            };
+            embedder.run_trunk(precision, batch.len(), width, fill).map_err(|error| backend.failed(error))?;
+            let frames = width.div_ceil(TIME_REDUCTION);
+            let pooled: Vec<Window> = batch
+                .iter()
+                .enumerate()
+                .map(|(index, &c)| Window {
+                    part: Part { map: Place::Batch(index), width: frames, first: 0, count: frames },
+                    rest: None,
+                    masks: masks(activity, c),
+                })
+                .collect();
+            let stored = out.turn(embedder, precision, batch.to_vec(), pooled);
+            done += stored.map_err(|error| backend.failed(error))?;
+            report(progress, done, spoken.len())?;
+        }
+        out.finish(embedder, precision).map_err(|error| backend.failed(error))
+    }
+
+    fn embed_shared_in(
+        &self,
+        precision: Precision,
+        log_mel: Option<&LogMel>,
+        activity: &Activity,
+        progress: Progress<'_>,
+    ) -> Result<Option<Vec<f32>>, BackendError> {
+        let Self { backend, samples, windows, .. } = *self;
+        let State { embedder, features, .. } = &mut *backend.state();
+        let mut out = Slots::new(&backend.silence, windows);
+        let spoken = spoken_slices(windows, activity);
+        let wanted: Vec<Block> =
+            blocks(windows).into_iter().filter(|block| block.is_wanted(&spoken)).collect();
+        embedder.begin().map_err(|error| backend.failed(error))?;
+        let (mut carried, mut next) = (None, 0);
+        for batch in wanted.chunk_by(|a, b| a.frames().len() == b.frames().len()) {
+            let width = batch[0].frames().len();
+            for batch in batch.chunks(embedder.most(width).max(1)) {
+                let fill = |gpu: &mut Gpu, buffer: &Buffer| {
+                    if let Some(log_mel) = log_mel {
+                        let starts: Vec<usize> = batch.iter().map(|block| block.frames().start).collect();
+                        return features.blocks(
+                            gpu,
+                            log_mel,
+                            &starts,
+                            width,
+                            frames_in(WINDOW_SAMPLES),
+                            buffer,
+                        );
+                    }
+                    let of_block = |block: &Block| block.features(samples, &backend.fbank);
+                    gpu.write(
+                        "features",
+                        buffer,
+                        &batch.par_iter().map(of_block).flatten_iter().collect::<Vec<_>>(),
+                    )
+                };
+                embedder
+                    .run_trunk(precision, batch.len(), width, fill)
+                    .map_err(|error| backend.failed(error))?;
+                let last = &batch[batch.len() - 1];
+                let end = last.trunk_core().end;
+                let ready = spoken[next..].iter().take_while(|(_, slice)| slice.end <= end).count();
+                let maps: Vec<(Place, &Block)> = carried
+                    .iter()
+                    .map(|block| (Place::Carried, block))
+                    .chain(batch.iter().enumerate().map(|(index, block)| (Place::Batch(index), block)))
+                    .collect();
+                let pooled: Vec<Window> = spoken[next..next + ready]
+                    .iter()
+                    .map(|(c, slice)| {
+                        let mut parts = maps.iter().filter_map(|(map, block)| part(*map, block, slice));
+                        let part = parts.next().expect("a wanted block for every slice");
+                        Window { part, rest: parts.next(), masks: masks(activity, *c) }
+                    })
+                    .collect();
+                let indices = spoken[next..next + ready].iter().map(|(c, _)| *c).collect();
+                let stored = out.turn(embedder, precision, indices, pooled);
+                stored.map_err(|error| backend.failed(error))?;
+                embedder.carry(precision, batch.len() - 1, width).map_err(|error| backend.failed(error))?;
+                carried = Some(last.clone());
+                next += ready;
+                report(progress, last.core.end, last.total)?;
+            }
+        }
+        out.finish(embedder, precision).map_err(|error| backend.failed(error))
+    }
+}
+
+impl Drop for OnGpu<'_> {
+    fn drop(&mut self) {
+        self.backend.waiting.remove(self.id);
+    }
+}
+
+impl Recording for OnGpu<'_> {
+    fn segment(&mut self, progress: Progress<'_>) -> Result<Activity, BackendError> {
+        let (backend, total) = (self.backend, self.windows.count());
+        let most = match self.audio {
+            Some(_) => total,
+            None => backend.state().segmenter.most(self.windows.step()),
+        };
+        let mut data = vec![0; total * WINDOW_FRAMES * LOCAL_SPEAKERS];
+        let mut done = 0;
+        while done < total {
+            let (first, mut missing) = (done, most.min(total - done));
+            let replies = self.request(first, missing)?;
+            while missing > 0 {
+                let received = {
+                    let State { embedder, segmenter, flight, .. } = &mut *backend.state();
+                    let received = replies.try_recv();
+                    if received == Err(TryRecvError::Empty) {
+                        flight.serve(&backend.waiting, segmenter, embedder.gpu());
+                    }
+                    received
+                };
+                let lost = || "the work of another recording broke off".to_owned();
+                let failed = |reason| BackendError::Failed { device: backend.info.device.clone(), reason };
+                let (window, classes) = match received {
+                    Err(TryRecvError::Empty) => continue,
+                    Err(TryRecvError::Disconnected) => Err(lost()),
+                    Ok(reply) => reply,
+                }
+                .map_err(failed)?;
+                // Without the whole recording on the GPU, windows are numbered from the first one there.
+                let window = if self.audio.is_some() { window } else { first + window };
+                let slots = data[window * WINDOW_FRAMES * LOCAL_SPEAKERS..].chunks_exact_mut(LOCAL_SPEAKERS);
+                for (slot, &class) in slots.zip(&classes) {
+                    slot.copy_from_slice(&powerset::MEMBERS[usize::from(class)]);
+                }
+                let count = classes.len() / WINDOW_FRAMES;
+                (done, missing) = (done + count, missing - count);
+                report(progress, done, total)?;
+            }
+        }
+        Ok(Activity::new(data))
+    }
+
+    fn embed(&mut self, activity: &Activity, progress: Progress<'_>) -> Result<Embeddings, BackendError> {
+        let log_mel = self.log_mel()?;
+        self.backend.with_fallback(|precision| self.embed_in(precision, log_mel.as_ref(), activity, progress))
+    }
+
+    fn embed_shared(
+        &mut self,
+        activity: &Activity,
+        progress: Progress<'_>,
+    ) -> Result<Embeddings, BackendError> {
+        let log_mel = self.log_mel()?;
+        self.backend
+            .with_fallback(|precision| self.embed_shared_in(precision, log_mel.as_ref(), activity, progress))
     }
 }
 
@@ -353,41 +506,21 @@ impl Backend for CudaBackend {
         RECORDINGS
     }
 
-    fn segment(
-        &self,
-        samples: &[f32],
-        windows: &Windows,
-        progress: Progress<'_>,
-    ) -> Result<Activity, BackendError> {
-        let State { embedder, segmenter, .. } = &mut *self.state();
-        let mut data = Vec::with_capacity(windows.count() * WINDOW_FRAMES * LOCAL_SPEAKERS);
-        for (first, count) in batches(0..windows.count(), segmenter.most(windows)) {
-            let classes = segmenter.classes(embedder.gpu(), samples, windows, first, count);
-            let classes = classes.map_err(|error| self.failed(error))?;
-            data.extend(classes.iter().flat_map(|&class| powerset::MEMBERS[usize::from(class)]));
-            report(progress, first + count, windows.count())?;
-        }
-        Ok(Activity::new(data))
-    }
-
-    fn embed(
-        &self,
-        samples: &[f32],
-        windows: &Windows,
-        activity: &Activity,
-        progress: Progress<'_>,
-    ) -> Result<Embeddings, BackendError> {
-        self.with_fallback(|precision| self.embed_in(precision, samples, windows, activity, progress))
-    }
-
-    fn embed_shared(
-        &self,
-        samples: &[f32],
-        windows: &Windows,
-        activity: &Activity,
-        progress: Progress<'_>,
-    ) -> Result<Embeddings, BackendError> {
-        self.with_fallback(|precision| self.embed_shared_in(precision, samples, windows, activity, progress))
+    fn recording<'a>(
+        &'a self,
+        samples: &'a [f32],
+        windows: &'a Windows,
+    ) -> Result<Box<dyn Recording + 'a>, BackendError> {
+        let audio = match self.state().embedder.gpu().upload("the recording", samples) {
+            Ok(audio) => Some(audio),
+            Err(CudaError::Memory { .. }) => {
+                tracing::warn!("GPU memory is short; this recording goes to the GPU in pieces");
+                None
+            }
+            Err(error) => return Err(self.failed(error)),
+        };
+        let id = self.recordings.fetch_add(1, Ordering::Relaxed);
+        Ok(Box::new(OnGpu { backend: self, samples, windows, id, audio }))
     }
 
     fn trace(&self, samples: &[f32], observe: Observer<'_>) -> Result<(), BackendError> {

@@ -1,14 +1,14 @@
 //! segmentation-3.0 on a GPU (C3), with products of FP32 accuracy on the tensor cores. Depends on `launch`.
 
 use super::error::CudaError;
-use super::launch::{Arg, Buffer, Gpu};
+use super::launch::{Arg, Buffer, Gpu, Pending};
 use super::tiles::tile;
 use crate::models::powerset::CLASSES;
 use crate::models::segmentation::{
     CONV_CHANNELS, CONV_TAPS, GATES, HIDDEN, LINEAR, LSTM_LAYERS, Linear, LstmDirection, Norm, POOL,
     SINC_FILTERS, SINC_STRIDE, SINC_TAPS, SegmentationWeights,
 };
-use crate::models::windows::{WINDOW_FRAMES, WINDOW_SAMPLES, Windows};
+use crate::models::windows::{WINDOW_FRAMES, WINDOW_SAMPLES};
 
 const FRONT: &str = "sincnet.cu";
 /// Outputs of the sinc filters for one window.
@@ -79,11 +79,10 @@ struct Layer {
 /// Memory for a batch.
 struct Work {
     batch: usize,
-    /// Samples from the first window's start to the last one's end.
+    /// Samples from the first window's start to the last one's end that there is room for.
     span: usize,
     /// Outputs of the sinc filters.
     positions: usize,
-    samples: Buffer,
     moments: Buffer,
     filtered: Buffer,
     maps: [Buffer; 3],
@@ -94,6 +93,21 @@ struct Work {
     states: [Buffer; 2],
     classes: Buffer,
     scores: Buffer,
+}
+
+/// Windows of one recording, which follow one another.
+#[derive(Clone, Copy)]
+pub struct Part<'a> {
+    /// Samples, behind whose end there are zeros.
+    pub audio: &'a Buffer,
+    /// Their number.
+    pub samples: usize,
+    /// Where the first window begins, in samples.
+    pub first: usize,
+    /// Samples from one window to the next.
+    pub step: usize,
+    /// Number of windows.
+    pub count: usize,
 }
 
 /// The network with its weights on one GPU.
@@ -168,65 +182,54 @@ impl Segmenter {
         Ok(Self { wave, filters, sums, norms, convs, layers, linears, classifier, work })
     }
 
-    /// Most windows from window `first` on that go through the network together.
-    pub fn most(&self, windows: &Windows) -> usize {
-        let step = windows.step();
+    /// Most windows of a batch.
+    pub fn batch(&self) -> usize {
+        self.work.batch
+    }
+
+    /// Most windows of a [`Part`] with `step` samples from one to the next.
+    pub fn most(&self, step: usize) -> usize {
         let samples = (self.work.span - WINDOW_SAMPLES) / step + 1;
         let filtered =
             if step.is_multiple_of(SINC_STRIDE) { samples } else { self.work.positions / FILTERED };
         samples.min(filtered).clamp(1, self.work.batch)
     }
 
-    /// The most probable class of every frame of windows `first..first + count`, `[count, WINDOW_FRAMES]`.
+    /// Starts on the most probable class of every frame of the windows of `parts`, `[windows, WINDOW_FRAMES]` of u8.
     ///
     /// # Errors
-    /// If there are more than [`Segmenter::most`] or the GPU fails.
-    pub fn classes(
-        &mut self,
-        gpu: &mut Gpu,
-        samples: &[f32],
-        windows: &Windows,
-        first: usize,
-        count: usize,
-    ) -> Result<Vec<u8>, CudaError> {
-        self.run(gpu, samples, windows, first, count, false)?;
-        gpu.read("classes", &self.work.classes, count * WINDOW_FRAMES)
+    /// If there are more than [`Segmenter::batch`], a part has more than [`Segmenter::most`], or the GPU fails.
+    pub fn classes(&mut self, gpu: &mut Gpu, parts: &[Part<'_>]) -> Result<Pending, CudaError> {
+        let count = self.run(gpu, parts, false)?;
+        gpu.read_later("classes", &self.work.classes, count * WINDOW_FRAMES)
     }
 
-    /// Log-probabilities of the same, `[count, WINDOW_FRAMES, CLASSES]`.
+    /// Log-probabilities of the same, `[windows, WINDOW_FRAMES, CLASSES]`.
     ///
     /// # Errors
     /// As [`Segmenter::classes`].
-    pub fn log_probabilities(
-        &mut self,
-        gpu: &mut Gpu,
-        samples: &[f32],
-        windows: &Windows,
-        first: usize,
-        count: usize,
-    ) -> Result<Vec<f32>, CudaError> {
-        self.run(gpu, samples, windows, first, count, true)?;
+    pub fn log_probabilities(&mut self, gpu: &mut Gpu, parts: &[Part<'_>]) -> Result<Vec<f32>, CudaError> {
+        let count = self.run(gpu, parts, true)?;
         gpu.read("scores", &self.work.scores, count * WINDOW_FRAMES * CLASSES)
     }
 
-    fn run(
-        &self,
-        gpu: &mut Gpu,
-        samples: &[f32],
-        windows: &Windows,
-        first: usize,
-        count: usize,
-        scores: bool,
-    ) -> Result<(), CudaError> {
-        let most = self.most(windows);
-        if count > most {
-            let context = "windows of a segmentation batch".into();
-            return Err(CudaError::Index { context, actual: count as u64, most: most as u64 });
+    fn run(&self, gpu: &mut Gpu, parts: &[Part<'_>], scores: bool) -> Result<usize, CudaError> {
+        let count = parts.iter().map(|part| part.count).sum();
+        let largest = parts.iter().map(|part| (part.count, self.most(part.step)));
+        for (actual, most) in largest.chain([(count, self.work.batch)]) {
+            if actual > most {
+                let context = "windows of a segmentation batch".into();
+                return Err(CudaError::Index { context, actual: actual as u64, most: most as u64 });
+            }
+        }
+        let mut at = 0;
+        for part in parts.iter().filter(|part| part.count > 0) {
+            self.filter(gpu, part, at)?;
+            at += part.count;
         }
         if count == 0 {
-            return Ok(());
+            return Ok(0);
         }
-        self.filter(gpu, samples, windows, first, count)?;
         for index in 0..2 {
             self.normalise(gpu, index, count)?;
             self.time_conv(gpu, index, count)?;
@@ -239,27 +242,22 @@ impl Segmenter {
             self.lstm(gpu, layer, input, output, count)?;
             input = (output, STATES);
         }
-        self.classify(gpu, count, scores)
+        self.classify(gpu, count, scores)?;
+        Ok(count)
     }
 
-    /// Sinc filters, magnitude and pooling.
-    fn filter(
-        &self,
-        gpu: &mut Gpu,
-        samples: &[f32],
-        windows: &Windows,
-        first: usize,
-        count: usize,
-    ) -> Result<(), CudaError> {
-        let Work { samples: audio, moments, filtered, maps, partial, .. } = &self.work;
-        let (begin, step) = (windows.start_sample(first), windows.step());
+    /// Sinc filters, magnitude and pooling of `part`, whose first window is window `at` of the batch.
+    fn filter(&self, gpu: &mut Gpu, part: &Part<'_>, at: usize) -> Result<(), CudaError> {
+        let Work { moments, filtered, maps, partial, .. } = &self.work;
+        let Part { audio, samples, first, step, count } = *part;
         let span = (count - 1) * step + WINDOW_SAMPLES;
-        let there = &samples[begin.min(samples.len())..(begin + span).min(samples.len())];
-        gpu.write("samples", audio, there)?;
+        let moments = &moments.part(8 * at, 8 * count);
+        let map = &maps[0].part(map_bytes(0, at), map_bytes(0, count));
+        let statistics = &partial[0].part(partial_bytes(0, at), partial_bytes(0, count));
         let source = [
-            Arg::In("samples", audio, 4 * there.len()),
-            Arg::U64(there.len() as u64),
-            Arg::U64(0),
+            Arg::In("samples", audio, 4 * samples),
+            Arg::U64(samples as u64),
+            Arg::U64(first as u64),
             Arg::U64(step as u64),
         ];
         let [audio, length, start, apart] = source;
@@ -311,8 +309,8 @@ impl Segmenter {
                 Arg::In("input", filtered, output),
                 Arg::In("moments", moments, 8 * count),
                 Arg::In("sums", &self.sums, 4 * SINC_FILTERS),
-                Arg::Out("output", &maps[0], map_bytes(0, count)),
-                Arg::Out("statistics", &partial[0], partial_bytes(0, count)),
+                Arg::Out("output", map, map_bytes(0, count)),
+                Arg::Out("statistics", statistics, partial_bytes(0, count)),
                 Arg::U64(0),
                 Arg::U64(window_step as u64),
             ],
@@ -471,7 +469,6 @@ impl Work {
             batch,
             span,
             positions,
-            samples: gpu.allocate("samples", 4 * span)?,
             moments: gpu.allocate("moments", 8 * batch)?,
             filtered: gpu.allocate("filtered audio", 4 * SINC_FILTERS * positions)?,
             maps,
