@@ -10,9 +10,9 @@
 #include "common/wgmma.cuh"
 
 #define TILE_COLS WGMMA_COLS
-#define LINE_BYTES ((TILE_COLS + 2) * UNIT_BYTES)
 
-template <Math M_, int NT_, int RW_, bool SHARED_TILE_, int PAIRS_, int A_STAGES_, int W_STAGES_, int RESIDENT_PAIRS_>
+template <Math M_, int NT_, int RW_, bool SHARED_TILE_, int PAIRS_, int A_STAGES_, int W_STAGES_, int RESIDENT_PAIRS_, int STRIDE_,
+          int LAG_>
 struct Shape {
     static constexpr Math M = M_;
     static constexpr int NT = NT_;                            // output channels of a tile
@@ -22,12 +22,19 @@ struct Shape {
     static constexpr int A_STAGES = A_STAGES_;
     static constexpr int W_STAGES = W_STAGES_;                // stages of the weights; 0: they stay in shared memory
     static constexpr int RESIDENT_PAIRS = RESIDENT_PAIRS_;    // pairs of units of the whole input, if they stay
+    static constexpr int STRIDE = STRIDE_;
+    static constexpr int LAG = LAG_;                          // stages of weights that the second warpgroup starts behind
 
     static constexpr bool RESIDENT = W_STAGES == 0;
     static constexpr int PARTS = M == TF32X3 ? 2 : 1;         // high and low part of every operand
     static constexpr int ROWS = SHARED_TILE ? 2 * RW : RW;
-    static constexpr int PLANE = (ROWS + 2) * LINE_BYTES;     // one unit of the tile
-    static constexpr int A_PART = 2 * PAIRS * PLANE;
+    static constexpr int PHASES = STRIDE;                     // odd columns apart from even ones at stride 2
+    static constexpr int LINE = (TILE_COLS + 3 - STRIDE) * UNIT_BYTES;
+    static constexpr int LINES = STRIDE * (ROWS - 1) + 3;
+    static constexpr int PLANE = LINES * LINE;                // one unit of the tile, one phase
+    static constexpr int PHASE = (2 * PAIRS * PLANE + 127) / 128 * 128;
+    static constexpr int A_PART = PHASES * PHASE;
+    static constexpr int A_ARRIVES = PHASES * 2 * PAIRS * PLANE; // without the padding
     static constexpr int A_STAGE = PARTS * A_PART;
     static constexpr int W_SLICE = 2 * 3 * NT * UNIT_BYTES;   // a pair of units, one kx, three ky
     static constexpr int W_PART = RESIDENT ? RESIDENT_PAIRS * 3 * W_SLICE : W_SLICE;
@@ -35,9 +42,10 @@ struct Shape {
     static constexpr int SHARED = A_STAGES * A_STAGE + W_BYTES + 8 * (2 * A_STAGES + 2 * W_STAGES + 1);
     static constexpr int GROUP = RW * NT / 8 < 8 ? RW * NT / 8 : 8; // fragments stored together
     static constexpr int USERS = SHARED_TILE ? 8 : 4;         // warps that must release a stage of the input
-    static_assert(A_PART % 128 == 0 && W_SLICE % 128 == 0, "the copy engine writes at multiples of 128 bytes");
+    static_assert(W_SLICE % 128 == 0, "the copy engine writes at multiples of 128 bytes");
     static_assert(SHARED <= 232448, "shared memory of one block");
     static_assert(RESIDENT || PAIRS == 1, "a stage of weights belongs to one pair");
+    static_assert(LAG == 0 || (SHARED_TILE && PARTS == 1 && LAG < W_STAGES && LAG < 3 * A_STAGES), "the rings must hold the lag");
 };
 
 // Where things are in shared memory.
@@ -97,9 +105,14 @@ __device__ void fetch(const ConvArgs& p, const TensorMap* map, Layout<S> at) {
         const Tile tile = Tile::at<S>(t, p);
         for (u32 s = 0; s < stages; s++) {
             barrier_wait(at.a_free(a.stage), a.phase ^ 1);
-            barrier_expect(at.a_full(a.stage), S::A_PART);
-            copy_box(at.a(a.stage), map, at.a_full(a.stage), 2 * ((int)tile.col - 1), (int)tile.row - 1,
-                     tile.image * units + s * 2 * S::PAIRS);
+            barrier_expect(at.a_full(a.stage), S::A_ARRIVES);
+            const int col = S::STRIDE * tile.col - 1, row = S::STRIDE * tile.row - 1, plane = tile.image * units + s * 2 * S::PAIRS;
+            if constexpr (S::STRIDE == 1) {
+                copy_box(at.a(a.stage), map, at.a_full(a.stage), 2 * col, row, plane);
+            } else {
+                copy_box(at.a(a.stage), map, at.a_full(a.stage), 0, col, row, plane);
+                copy_box(at.a(a.stage) + S::PHASE, map, at.a_full(a.stage), 0, col + 1, row, plane);
+            }
             a.next();
             if constexpr (!S::RESIDENT) {
                 for (int kx = 0; kx < 3; kx++) {
@@ -137,16 +150,17 @@ __device__ void split(u32 a, u32 thread, u32 threads) {
     named_barrier(S::SHARED_TILE ? 1 : 1 + threadIdx.x / 128, threads);
 }
 
-// Products of one pair of units at one kx with rows `row` .. `row` + RW + 2 of the tile.
+// Products of one pair of units at one kx, from output row `row` of the tile on.
 template <class S>
 __device__ inline void multiply(float (&sum)[S::RW * S::NT / 2], u32 a, u32 w, u32 row, int kx) {
-    const u64 a0 = operand(a + row * LINE_BYTES + kx * UNIT_BYTES, S::PLANE, 128);
+    const u32 first = S::STRIDE == 1 ? kx * UNIT_BYTES : kx % 2 * S::PHASE + kx / 2 * UNIT_BYTES;
+    const u64 a0 = operand(a + S::STRIDE * row * S::LINE + first, S::PLANE, 128);
     const u64 w0 = operand(w, 3 * S::NT * UNIT_BYTES, 128);
 #pragma unroll
     for (int o = 0; o < S::RW; o++)
 #pragma unroll
         for (int slot = 0; slot < 3; slot++) // slot holds the weights of ky = 2 - slot
-            wgmma<S::M == F16, S::NT>(sum + o * S::NT / 2, a0 + ((o + 2 - slot) * LINE_BYTES >> 4),
+            wgmma<S::M == F16, S::NT>(sum + o * S::NT / 2, a0 + ((S::STRIDE * o + 2 - slot) * S::LINE >> 4),
                                       w0 + (slot * S::NT * UNIT_BYTES >> 4));
 }
 
@@ -178,6 +192,8 @@ __device__ void consume(const ConvArgs& p, Layout<S> at, u32 group) {
     Ring<S::RESIDENT ? 1 : S::W_STAGES> w;
     if constexpr (S::RESIDENT) barrier_wait(at.barriers() + 8 * 2 * S::A_STAGES, 0);
     u32 turn = 0;
+    // Behind the first warpgroup, the second multiplies while the first stores, and the other way round.
+    if (S::LAG && group == 1 && blockIdx.x < tiles) named_barrier(8, 256);
     for (u32 t = blockIdx.x; t < tiles; t += gridDim.x, turn++) {
         if (!S::SHARED_TILE && turn % 2 != group) {
             for (u32 s = 0; s < stages; s++) a.next();
@@ -220,6 +236,7 @@ __device__ void consume(const ConvArgs& p, Layout<S> at, u32 group) {
                     if (signals && kx == 0 && held_a >= 0) barrier_arrive(at.a_free(held_a));
                     held_w = w.stage;
                     w.next();
+                    if (S::LAG && group == 0 && turn == 0 && s * 3 + kx + 1 == S::LAG) named_barrier_arrive(8, 256);
                 }
             }
             held_a = stage;
@@ -269,20 +286,29 @@ __device__ inline void convolve(const ConvArgs& p, const TensorMap& map) {
         convolve<S>(p, map);                                                                                                 \
     }
 
-//                        math    NT   RW shared pairs A  W  resident pairs
-ENTRY(wgmma_tf32_c32, TF32, 32, 4, false, 4, 3, 0, 4)
-ENTRY(wgmma_tf32_c64, TF32, 64, 4, false, 2, 3, 0, 8)
-ENTRY(wgmma_tf32_n128, TF32, 128, 2, true, 1, 5, 8, 0)
-ENTRY(wgmma_tf32_n256, TF32, 256, 1, true, 1, 6, 6, 0)
-ENTRY(wgmma_tf32_n64_small, TF32, 64, 1, true, 1, 8, 8, 0)
-ENTRY(wgmma_tf32_n32_small, TF32, 32, 1, true, 1, 8, 8, 0)
-ENTRY(wgmma_f16_c32, F16, 32, 4, false, 2, 6, 0, 2)
-ENTRY(wgmma_f16_c64, F16, 64, 4, false, 2, 5, 0, 4)
-ENTRY(wgmma_f16_n128, F16, 128, 2, true, 1, 5, 8, 0)
-ENTRY(wgmma_f16_n256, F16, 256, 1, true, 1, 6, 6, 0)
-ENTRY(wgmma_f16_n64_small, F16, 64, 1, true, 1, 8, 8, 0)
-ENTRY(wgmma_f16_n32_small, F16, 32, 1, true, 1, 8, 8, 0)
-ENTRY(wgmma_tf32x3_c32, TF32X3, 32, 4, false, 2, 3, 0, 4)
-ENTRY(wgmma_tf32x3_n64, TF32X3, 64, 4, true, 1, 3, 6, 0)
-ENTRY(wgmma_tf32x3_n128, TF32X3, 128, 2, true, 1, 3, 5, 0)
-ENTRY(wgmma_tf32x3_n64_small, TF32X3, 64, 1, true, 1, 5, 6, 0)
+//                           math    NT   RW shared pairs A  W  resident pairs, stride, lag
+ENTRY(wgmma_tf32_c32, TF32, 32, 4, false, 4, 3, 0, 4, 1, 0)
+ENTRY(wgmma_tf32_c64, TF32, 64, 4, false, 2, 3, 0, 8, 1, 0)
+ENTRY(wgmma_tf32_n128, TF32, 128, 2, true, 1, 5, 8, 0, 1, 0)
+ENTRY(wgmma_tf32_n256, TF32, 256, 1, true, 1, 6, 6, 0, 1, 0)
+ENTRY(wgmma_tf32_n64_small, TF32, 64, 1, true, 1, 8, 8, 0, 1, 0)
+ENTRY(wgmma_tf32_n32_small, TF32, 32, 1, true, 1, 8, 8, 0, 1, 0)
+ENTRY(wgmma_f16_c32, F16, 32, 4, false, 2, 6, 0, 2, 1, 0)
+ENTRY(wgmma_f16_c64, F16, 64, 4, false, 2, 5, 0, 4, 1, 0)
+ENTRY(wgmma_f16_n128, F16, 128, 2, true, 1, 5, 8, 0, 1, 0)
+ENTRY(wgmma_f16_n256, F16, 256, 1, true, 1, 6, 6, 0, 1, 0)
+ENTRY(wgmma_f16_n64_small, F16, 64, 1, true, 1, 8, 8, 0, 1, 0)
+ENTRY(wgmma_f16_n32_small, F16, 32, 1, true, 1, 8, 8, 0, 1, 0)
+ENTRY(wgmma_tf32x3_c32, TF32X3, 32, 4, false, 2, 3, 0, 4, 1, 0)
+ENTRY(wgmma_tf32x3_n64, TF32X3, 64, 4, true, 1, 3, 6, 0, 1, 0)
+ENTRY(wgmma_tf32x3_n128, TF32X3, 128, 2, true, 1, 3, 5, 0, 1, 0)
+ENTRY(wgmma_tf32x3_n64_small, TF32X3, 64, 1, true, 1, 5, 6, 0, 1, 0)
+ENTRY(wgmma_f16_s2_c32, F16, 64, 4, false, 1, 5, 0, 2, 2, 0)
+ENTRY(wgmma_f16_s2_n128, F16, 128, 2, true, 1, 3, 8, 0, 2, 0)
+ENTRY(wgmma_f16_s2_n64_small, F16, 64, 1, true, 1, 5, 8, 0, 2, 0)
+ENTRY(wgmma_tf32_s2_c32, TF32, 64, 4, false, 1, 4, 0, 4, 2, 0)
+ENTRY(wgmma_tf32_s2_n128, TF32, 128, 2, true, 1, 3, 8, 0, 2, 0)
+ENTRY(wgmma_tf32_s2_n64_small, TF32, 64, 1, true, 1, 5, 8, 0, 2, 0)
+ENTRY(wgmma_tf32x3_s2_n64, TF32X3, 64, 2, true, 1, 2, 6, 0, 2, 0)
+ENTRY(wgmma_tf32x3_s2_n128, TF32X3, 128, 2, true, 1, 2, 3, 0, 2, 0)
+ENTRY(wgmma_tf32x3_s2_n64_small, TF32X3, 64, 1, true, 1, 3, 6, 0, 2, 0)

@@ -63,6 +63,40 @@
 #define wgmma_tf32x3_n64_small_NT 64
 #define wgmma_tf32x3_n64_small_ROWS 2
 #define wgmma_tf32x3_n64_small_SHARED 158392
+#define wgmma_f16_s2_c32_NT 64
+#define wgmma_f16_s2_c32_ROWS 4
+#define wgmma_f16_s2_c32_SHARED 225112
+#define wgmma_f16_s2_n128_NT 128
+#define wgmma_f16_s2_n128_ROWS 4
+#define wgmma_f16_s2_n128_SHARED 211384
+#define wgmma_f16_s2_n64_small_NT 64
+#define wgmma_f16_s2_n64_small_ROWS 2
+#define wgmma_f16_s2_n64_small_SHARED 154328
+#define wgmma_tf32_s2_c32_NT 64
+#define wgmma_tf32_s2_c32_ROWS 4
+#define wgmma_tf32_s2_c32_SHARED 224328
+#define wgmma_tf32_s2_n128_NT 128
+#define wgmma_tf32_s2_n128_ROWS 4
+#define wgmma_tf32_s2_n128_SHARED 211384
+#define wgmma_tf32_s2_n64_small_NT 64
+#define wgmma_tf32_s2_n64_small_ROWS 2
+#define wgmma_tf32_s2_n64_small_SHARED 154328
+#define wgmma_tf32x3_s2_n64_NT 64
+#define wgmma_tf32x3_s2_n64_ROWS 4
+#define wgmma_tf32x3_s2_n64_SHARED 224392
+#define wgmma_tf32x3_s2_n128_NT 128
+#define wgmma_tf32x3_s2_n128_ROWS 4
+#define wgmma_tf32x3_s2_n128_SHARED 224344
+#define wgmma_tf32x3_s2_n64_small_NT 64
+#define wgmma_tf32x3_s2_n64_small_ROWS 2
+#define wgmma_tf32x3_s2_n64_small_SHARED 199832
+
+// Blocks of 32 channels for Hopper: output columns of a strip, threads, bytes of shared memory
+#define BLOCK_COLS 62
+#define block_f16_c32_THREADS 384
+#define block_f16_c32_SHARED 202080
+#define block_tf32_c32_THREADS 256
+#define block_tf32_c32_SHARED 225112
 
 // Convolutions on tensor cores: tile, threads, bytes of one stage and number of stages (one on 7.5) for every entry
 #define mma_f16_n32_ROWS 4

@@ -5,6 +5,9 @@
 
 __device__ inline u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 
+// The same value, which all lanes of the warp must hold; the compiler then knows that branches on it do not diverge.
+__device__ inline u32 uniform(u32 v) { return __shfl_sync(0xffffffff, v, 0); }
+
 // --- copies of 16 bytes into shared memory -------------------------------------------------------------------------
 
 // Copies 16 bytes, or writes zeros where `valid` is false; `src` must be readable memory only if `valid`.
