@@ -10,12 +10,12 @@
 #include "common/epilogue.cuh"
 #include "common/wgmma.cuh"
 
-template <Math M_, int GROUPS_, int ROWS_AHEAD_, int HIDDEN_ROWS_>
+template <Math M_, int GROUPS_, int RING_, bool KEEPS_>
 struct Shape {
     static constexpr Math M = M_;
     static constexpr int GROUPS = GROUPS_;                     // warpgroups
-    static constexpr int RING = ROWS_AHEAD_ + 3;               // rows of the input: three in use, the others on their way
-    static constexpr int HIDDEN_ROWS = HIDDEN_ROWS_;           // with 1, a step needs a barrier more
+    static constexpr int RING = RING_;                         // rows of the input, those on their way among them
+    static constexpr bool KEEPS = KEEPS_;                      // rows stay three steps longer, until they are the residual
     static constexpr int UNITS = 32 / UNIT<M>;
     static constexpr int COLS = WGMMA_COLS - 2;                // output columns
     static constexpr int X_PLANE = (WGMMA_COLS + 2) * UNIT_BYTES;
@@ -25,7 +25,7 @@ struct Shape {
     static constexpr int SLOT = 32 * UNIT_BYTES;
     static constexpr int W_UNIT = 5 * SLOT;                    // one unit, one kx
     static constexpr int W = UNITS * 3 * W_UNIT;               // one convolution
-    static constexpr int GROUP_BYTES = RING * X_ROW + HIDDEN_ROWS * HIDDEN_ROW;
+    static constexpr int GROUP_BYTES = RING * X_ROW + 2 * HIDDEN_ROW;
     static constexpr int BIAS = 2 * W + GROUPS * GROUP_BYTES;
     static constexpr int BARRIERS = BIAS + 2 * 32 * 4;
     static constexpr int SHARED = BARRIERS + 8 * (1 + GROUPS * RING);
@@ -33,7 +33,7 @@ struct Shape {
     static_assert(X_ROW % 128 == 0, "the copy engine writes at multiples of 128 bytes");
 };
 
-// The steps of one warpgroup: its share of all rows of all strips, one strip after the other. A strip takes four steps
+// The steps of one warpgroup: its share of all rows of all strips, one strip after the other. A strip takes five steps
 // more than it has rows.
 template <class S>
 struct Walk {
@@ -54,11 +54,15 @@ struct Walk {
     }
     __device__ bool done() const { return at >= end; }
     __device__ void next(const BlockArgs& p) {
-        if (++step < rows + 4) return;
+        if (++step < rows + 5) return;
         at += rows;
         begin(p);
     }
 };
+
+// Bytes from a lane's first channels in a row to those of fragment i, of the first or the second of its pixels.
+template <class S>
+__device__ inline u64 at(int i, int half, u64 plane) { return 8 * half * UNIT_BYTES + 8 / UNIT<S::M> * i * plane; }
 
 // Two neighbouring channels of a pixel: what a lane holds of a fragment.
 template <class S>
@@ -82,14 +86,13 @@ __device__ inline void store_pair(void* to, float2 v) {
 // Adds the products of one row to the three rows of sums, of which the one at place K gets its last.
 template <class S, int K>
 __device__ inline void multiply(float (&sum)[48], u32 row, u32 plane, u32 weights) {
+    const u64 a = operand(row, plane, 128), w = operand(weights + (3 - K) % 3 * S::SLOT, S::W_UNIT, 128);
 #pragma unroll
     for (int pair = 0; pair < S::UNITS / 2; pair++)
 #pragma unroll
-        for (int kx = 0; kx < 3; kx++) {
-            const u64 a = operand(row + 2 * pair * plane + kx * UNIT_BYTES, plane, 128);
-            const u64 w = operand(weights + (pair * 3 + kx) * 2 * S::W_UNIT, S::W_UNIT, 128);
-            wgmma<S::M == F16, 96>(sum, a, w + (3 - K) % 3 * (S::SLOT >> 4));
-        }
+        for (int kx = 0; kx < 3; kx++)
+            wgmma<S::M == F16, 96>(sum, a + ((2 * pair * plane + kx * UNIT_BYTES) >> 4), w + ((pair * 3 + kx) * 2 * S::W_UNIT >> 4));
+    wgmma_commit();
 }
 
 template <class S>
@@ -121,86 +124,89 @@ struct Worker {
         ahead.next(p);
     }
 
-    // Bytes from the start of a row to the lane's channels of fragment i.
-    __device__ static u32 offset(int i, u32 pixel, u32 plane) {
-        const u32 channel = 8 * i + threadIdx.x % 4 * 2;
-        return channel / UNIT<S::M> * plane + pixel * UNIT_BYTES + channel % UNIT<S::M> * (UNIT_BYTES / UNIT<S::M>);
+    // Bytes from a pixel of a row to the lane's channels.
+    __device__ static u64 channels(u64 plane) {
+        const u32 channel = threadIdx.x % 4 * 2;
+        return channel / UNIT<S::M> * plane + channel % UNIT<S::M> * (UNIT_BYTES / UNIT<S::M>);
     }
 
     __device__ float2 bias(int layer, int i) const { return ((const float2*)(memory + S::BIAS))[layer * 16 + 4 * i + threadIdx.x % 4]; }
-
-    // The fragments of a row: `use(i, pixel, value)` for the lane's two pixels of each.
-    template <class Use>
-    __device__ static void each(const float* sum, Use use) {
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-#pragma unroll
-            for (int half = 0; half < 2; half++)
-                use(i, threadIdx.x % 128 / WARP * 16 + threadIdx.x % WARP / 4 + 8 * half,
-                    make_float2(sum[4 * i + 2 * half], sum[4 * i + 2 * half + 1]));
-    }
 
     __device__ void check(float2 v) {
         if (S::M == F16) overflow |= fabsf(v.x) > FP16_MAX || fabsf(v.y) > FP16_MAX;
     }
 
-    // One row of the input. K: its turn.
+    // The first convolution with the next row of the input, the second with the hidden row of the step before.
     template <int K>
     __device__ void step() {
-        const u32 base = shared_address(memory);
+        constexpr int LAST = (K + 2) % 3; // of the step before
+        const u32 base = shared_address(memory), hidden_at = shared_address(own) + S::RING * S::X_ROW;
+        const u32 pixel = threadIdx.x % 128 / WARP * 16 + threadIdx.x % WARP / 4;
+        // Rows are counted from 2 above the map, hidden columns from 1 to its left.
+        const u32 row = now.row + now.step;
+        const u64 plane = (u64)p.height * p.width * UNIT_BYTES;
+        const u64 out = now.image * S::UNITS * plane + ((u64)(row - 5) * p.width + now.col + pixel) * UNIT_BYTES + channels(plane);
+        bool stores[2];
+        float2 residual[8] = {};
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            stores[half] = now.step >= 5 && pixel + 8 * half < S::COLS && now.col + pixel + 8 * half < p.width;
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                if (!S::KEEPS && stores[half]) residual[4 * half + i] = load_pair<S>((const char*)p.x + out + at<S>(i, half, plane));
+        }
         barrier_wait(barriers + 8 * slot, phase);
         wgmma_fence();
         multiply<S, K>(first, shared_address(own) + slot * S::X_ROW, S::X_PLANE, base);
-        wgmma_commit();
-        wgmma_wait<0>();
-        if (S::HIDDEN_ROWS == 1) named_barrier(1 + group, 128);
-        char* to = own + S::RING * S::X_ROW + hidden * S::HIDDEN_ROW;
-        const u32 row = now.row + now.step; // counted from 2 above the map, as columns from 1 to its left
-        // The sums of the first two rows of a strip lack rows above; they reach only outputs that are not stored.
-        const bool inside = row - 3 < p.height && now.step >= 2;
-        each(first + 16 * K, [&](int i, u32 pixel, float2 v) {
-            const float2 b = bias(0, i);
-            v = make_float2(relu(v.x + b.x), relu(v.y + b.y));
-            // What lies outside the map is the padding of the second convolution.
-            if (!inside || now.col + pixel - 1 >= p.width) v = make_float2(0.0f, 0.0f);
-            check(v);
-            store_pair<S>(to + offset(i, pixel, S::HIDDEN_PLANE), v);
-        });
-        async_proxy_fence();
-        named_barrier(1 + group, 128);
-        load(); // into the row of which the step before was the last
-        wgmma_fence();
-        multiply<S, K>(second, shared_address(to), S::HIDDEN_PLANE, base + S::W);
-        wgmma_commit();
-        wgmma_wait<0>();
-        if (now.step >= 4) {
-            const char* x = own + (slot >= 2 ? slot - 2 : slot + S::RING - 2) * S::X_ROW;
-            each(second + 16 * K, [&](int i, u32 pixel, float2 v) {
-                const float2 b = bias(1, i), r = load_pair<S>(x + offset(i, pixel + 2, S::X_PLANE));
-                v = make_float2(relu(v.x + b.x + r.x), relu(v.y + b.y + r.y));
-                const u32 col = now.col + pixel;
-                if (pixel < S::COLS && col < p.width) {
-                    check(v);
-                    const u64 plane = (u64)p.height * p.width * UNIT_BYTES;
-                    const u64 at = now.image * S::UNITS * plane + ((u64)(row - 4) * p.width + now.col) * UNIT_BYTES;
-                    const u32 channel = 8 * i + threadIdx.x % 4 * 2;
-                    store_pair<S>((char*)p.y + at + channel / UNIT<S::M> * plane + pixel * UNIT_BYTES +
-                                      channel % UNIT<S::M> * (UNIT_BYTES / UNIT<S::M>),
-                                  v);
-                }
-            });
+        multiply<S, LAST>(second, hidden_at + (hidden ^ 1) * S::HIDDEN_ROW, S::HIDDEN_PLANE, base + S::W);
+
+        wgmma_wait<1>();
+        // What lies outside the map is the padding of the second convolution. The first two hidden rows of a strip lack rows
+        // above; they reach only outputs that are not stored.
+        const bool hidden_row = row - 3 < p.height && now.step >= 2;
+        char* to = own + S::RING * S::X_ROW + hidden * S::HIDDEN_ROW + pixel * UNIT_BYTES + channels(S::HIDDEN_PLANE);
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const bool inside = hidden_row && now.col + pixel + 8 * half - 1 < p.width;
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const float2 b = bias(0, i);
+                const float* sum = first + 16 * K + 4 * i + 2 * half;
+                const float2 v = make_float2(inside ? relu(sum[0] + b.x) : 0.0f, inside ? relu(sum[1] + b.y) : 0.0f);
+                check(v);
+                store_pair<S>(to + at<S>(i, half, S::HIDDEN_PLANE), v);
+            }
         }
 #pragma unroll
-        for (int i = 0; i < 16; i++) first[16 * K + i] = 0.0f, second[16 * K + i] = 0.0f;
-        if (S::HIDDEN_ROWS == 2) hidden ^= 1;
+        for (int i = 0; i < 16; i++) first[16 * K + i] = 0.0f;
+        async_proxy_fence();
+
+        wgmma_wait<0>();
+        const char* x = own + (slot >= 3 ? slot - 3 : slot + S::RING - 3) * S::X_ROW + (pixel + 2) * UNIT_BYTES + channels(S::X_PLANE);
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const float2 b = bias(1, i), r = S::KEEPS ? load_pair<S>(x + at<S>(i, half, S::X_PLANE)) : residual[4 * half + i];
+                const float* sum = second + 16 * LAST + 4 * i + 2 * half;
+                const float2 v = make_float2(relu(sum[0] + b.x + r.x), relu(sum[1] + b.y + r.y));
+                if (stores[half]) {
+                    check(v);
+                    store_pair<S>((char*)p.y + out + at<S>(i, half, plane), v);
+                }
+            }
+#pragma unroll
+        for (int i = 0; i < 16; i++) second[16 * LAST + i] = 0.0f;
+        named_barrier(1 + group, 128);
+        load(); // into the row that nothing needs any more
+        hidden ^= 1;
         if (++slot == S::RING) slot = 0, phase ^= 1;
         now.next(p);
     }
 
     __device__ void run() {
-        for (int i = 0; i < S::RING - 3; i++) load();
-        while (true) {
-            if (now.done()) break;
+        for (int i = 0; i < S::RING - (S::KEEPS ? 3 : 0); i++) load();
+        while (!now.done()) {
             step<0>();
             if (now.done()) break;
             step<1>();
@@ -244,6 +250,6 @@ __device__ inline void block(const BlockArgs& p, const TensorMap& map) {
         block<S>(p, map);                                                                                                    \
     }
 
-//                    math  warpgroups, rows ahead, hidden rows
-ENTRY(block_f16_c32, F16, 3, 6, 2)
-ENTRY(block_tf32_c32, TF32, 2, 2, 1)
+//                    math  warpgroups, ring, keeps
+ENTRY(block_f16_c32, F16, 3, 9, true)
+ENTRY(block_tf32_c32, TF32, 2, 4, false)

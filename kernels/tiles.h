@@ -96,7 +96,7 @@
 #define block_f16_c32_THREADS 384
 #define block_f16_c32_SHARED 202080
 #define block_tf32_c32_THREADS 256
-#define block_tf32_c32_SHARED 225112
+#define block_tf32_c32_SHARED 225608
 
 // Convolutions on tensor cores: tile, threads, bytes of one stage and number of stages (one on 7.5) for every entry
 #define mma_f16_n32_ROWS 4

@@ -31,9 +31,10 @@ struct ConvArgs {
 
 // A basic block without shortcut convolution: y = relu(conv(relu(conv(x) + bias[0])) + bias[1] + x), both 3x3 at stride 1.
 struct BlockArgs {
+    const void* x;        // input map; its tensor map is an argument of its own
     const void* w[2];     // packed weights
     const float* bias[2];
-    void* y;              // output map; x comes through the tensor map
+    void* y;              // output map
     u32* overflow;        // as in ConvArgs
     u32 batch;
     u32 height;

@@ -73,7 +73,7 @@ class ConvArgs(ctypes.Structure):
 
 
 class BlockArgs(ctypes.Structure):
-    _fields_ = [(n, ctypes.c_void_p) for n in "w0 w1 bias0 bias1 y overflow".split()] + [
+    _fields_ = [(n, ctypes.c_void_p) for n in "x w0 w1 bias0 bias1 y overflow".split()] + [
         (n, ctypes.c_uint) for n in "batch height width padding".split()
     ]
 
@@ -331,7 +331,7 @@ def block_entry(entry, batches, checked):
         n, _, h, width = x.shape[:4]
         y = torch.full_like(x, float("nan"))
         weights, overflow = [packed(v, math, 32) for v in w], torch.zeros(1, dtype=torch.int32, device="cuda")
-        args = BlockArgs(weights[0].data_ptr(), weights[1].data_ptr(), bias[0].data_ptr(), bias[1].data_ptr(), y.data_ptr(), overflow.data_ptr(), n, h, width, 0)
+        args = BlockArgs(x.data_ptr(), weights[0].data_ptr(), weights[1].data_ptr(), bias[0].data_ptr(), bias[1].data_ptr(), y.data_ptr(), overflow.data_ptr(), n, h, width, 0)
         tensor = tensor_map(x, width, h, n * 32 // unit(math), 1, 32 // unit(math), 1)
         go = lambda s: launch("block.cu", entry, (SMS, 1, 1), T[f"{entry}_THREADS"], T[f"{entry}_SHARED"], s, args, tensor)
         return go, y, overflow, [x, weights, bias, args]
@@ -349,7 +349,7 @@ def block_entry(entry, batches, checked):
             same, worst = torch.equal(first, y) and overflow.item() == 0, 0.0
             for i in range(0, b, 4):
                 worst = max(worst, block_error(math, from_map(x[i : i + 4]).double(), w, bias, from_map(y[i : i + 4]).double()))
-            x[b - 1, 0, h // 2, width // 2] = 60000
+            x[b - 1] = 65504.0
             go(stream())
             same &= overflow.item() == (math == "f16")
             ok = same and worst <= 1
