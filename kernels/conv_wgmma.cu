@@ -12,7 +12,7 @@
 #define TILE_COLS WGMMA_COLS
 
 template <Math M_, int NT_, int RW_, bool SHARED_TILE_, int PAIRS_, int A_STAGES_, int W_STAGES_, int RESIDENT_PAIRS_, int STRIDE_,
-          int LAG_>
+          int LAG_, bool STAGED_, bool LOADS_>
 struct Shape {
     static constexpr Math M = M_;
     static constexpr int NT = NT_;                            // output channels of a tile
@@ -28,6 +28,8 @@ struct Shape {
     static constexpr bool RESIDENT = W_STAGES == 0;
     static constexpr int PARTS = M == TF32X3 ? 2 : 1;         // high and low part of every operand
     static constexpr int ROWS = SHARED_TILE ? 2 * RW : RW;
+    static constexpr bool STAGED = STAGED_;                   // residual and output pass through shared memory, in bulk
+    static constexpr bool LOADS = LOADS_;                     // warps load the input into registers, else products read it
     static constexpr int PHASES = STRIDE;                     // odd columns apart from even ones at stride 2
     static constexpr int LINE = (TILE_COLS + 3 - STRIDE) * UNIT_BYTES;
     static constexpr int LINES = STRIDE * (ROWS - 1) + 3;
@@ -35,17 +37,22 @@ struct Shape {
     static constexpr int PHASE = (2 * PAIRS * PLANE + 127) / 128 * 128;
     static constexpr int A_PART = PHASES * PHASE;
     static constexpr int A_ARRIVES = PHASES * 2 * PAIRS * PLANE; // without the padding
-    static constexpr int A_STAGE = PARTS * A_PART;
+    static constexpr int A_STAGE = LOADS ? A_PART : PARTS * A_PART;
     static constexpr int W_SLICE = 2 * 3 * NT * UNIT_BYTES;   // a pair of units, one kx, three ky
     static constexpr int W_PART = RESIDENT ? RESIDENT_PAIRS * 3 * W_SLICE : W_SLICE;
     static constexpr int W_BYTES = PARTS * W_PART * (RESIDENT ? 1 : W_STAGES);
-    static constexpr int SHARED = A_STAGES * A_STAGE + W_BYTES + 8 * (2 * A_STAGES + 2 * W_STAGES + 1);
+    // One unit of a staged tile: rows of 64 pixels, and what keeps neighbouring units of FP32 in different banks.
+    static constexpr int OUT_PLANE = ROWS * TILE_COLS * UNIT_BYTES + (M == F16 ? 0 : 64);
+    static constexpr int OUT_UNITS = NT / UNIT<M>;
+    static constexpr int OUT_TILES = STAGED ? (SHARED_TILE ? 1 : 2) : 0;
+    static constexpr int OUT_BYTES = OUT_TILES * OUT_UNITS * OUT_PLANE;
+    static constexpr int SHARED = A_STAGES * A_STAGE + W_BYTES + OUT_BYTES + 8 * (2 * A_STAGES + 2 * W_STAGES + 1 + 2 * OUT_TILES);
     static constexpr int GROUP = RW * NT / 8 < 8 ? RW * NT / 8 : 8; // fragments stored together
     static constexpr int USERS = SHARED_TILE ? 8 : 4;         // warps that must release a stage of the input
     static_assert(W_SLICE % 128 == 0, "the copy engine writes at multiples of 128 bytes");
     static_assert(SHARED <= 232448, "shared memory of one block");
     static_assert(RESIDENT || PAIRS == 1, "a stage of weights belongs to one pair");
-    static_assert(LAG == 0 || (SHARED_TILE && PARTS == 1 && LAG < W_STAGES && LAG < 3 * A_STAGES), "the rings must hold the lag");
+    static_assert(LAG == 0 || (SHARED_TILE && (PARTS == 1 || LOADS) && LAG < W_STAGES && LAG < 3 * A_STAGES), "the rings must hold the lag");
 };
 
 // Where things are in shared memory.
@@ -54,11 +61,14 @@ struct Layout {
     u32 base;
     __device__ u32 a(int stage) const { return base + stage * S::A_STAGE; }
     __device__ u32 w(int stage) const { return base + S::A_STAGES * S::A_STAGE + stage * S::PARTS * S::W_PART; }
-    __device__ u32 barriers() const { return base + S::A_STAGES * S::A_STAGE + S::W_BYTES; }
+    __device__ u32 out(int tile) const { return base + S::A_STAGES * S::A_STAGE + S::W_BYTES + tile * S::OUT_UNITS * S::OUT_PLANE; }
+    __device__ u32 barriers() const { return out(S::OUT_TILES); }
     __device__ u32 a_full(int s) const { return barriers() + 8 * s; }
     __device__ u32 a_free(int s) const { return barriers() + 8 * (S::A_STAGES + s); }
     __device__ u32 w_full(int s) const { return barriers() + 8 * (2 * S::A_STAGES + s); }
     __device__ u32 w_free(int s) const { return barriers() + 8 * (2 * S::A_STAGES + S::W_STAGES + s); }
+    __device__ u32 out_ready(int t) const { return barriers() + 8 * (2 * S::A_STAGES + 2 * S::W_STAGES + 1 + t); }
+    __device__ u32 out_done(int t) const { return out_ready(S::OUT_TILES + t); }
 };
 
 // A position in a ring of N stages.
@@ -128,6 +138,69 @@ __device__ void fetch(const ConvArgs& p, const TensorMap* map, Layout<S> at) {
     }
 }
 
+// The copies of one warp between the map and staged tile `out`: residuals before the sums are finished, outputs after.
+template <class S>
+__device__ void carry(const ConvArgs& p, Layout<S> at, u32 out) {
+    const u32 tiles = Tile::count<S>(p), lane = threadIdx.x % WARP;
+    u32 phase = 0;
+    for (u32 t = blockIdx.x + out * gridDim.x; t < tiles; t += S::OUT_TILES * gridDim.x, phase ^= 1) {
+        const Tile tile = Tile::at<S>(t, p);
+        const u32 rows = min(p.h_out - tile.row, S::ROWS), bytes = min(p.w_out - tile.col, TILE_COLS) * UNIT_BYTES;
+        // Every row of every unit: where it lies in the map, counted in bytes, and in shared memory.
+        const auto each = [&](auto use) {
+            for (u32 i = lane; i < S::OUT_UNITS * rows; i += WARP) {
+                const u32 unit = i / rows, row = i % rows;
+                const u64 plane = (u64)tile.image * (p.cout / UNIT<S::M>) + tile.slice * S::OUT_UNITS + unit;
+                use(((plane * p.h_out + tile.row + row) * p.w_out + tile.col) * UNIT_BYTES,
+                    at.out(out) + unit * S::OUT_PLANE + row * TILE_COLS * UNIT_BYTES);
+            }
+        };
+        if (lane == 0) {
+            if (p.residual)
+                barrier_expect(at.out_ready(out), S::OUT_UNITS * rows * bytes);
+            else
+                barrier_arrive(at.out_ready(out));
+        }
+        __syncwarp();
+        if (p.residual) each([&](u64 from, u32 to) { copy_bulk(to, (const char*)p.residual + from, bytes, at.out_ready(out)); });
+        barrier_wait(at.out_done(out), phase);
+        each([&](u64 to, u32 from) { store_bulk((char*)p.y + to, from, bytes); });
+        bulk_commit();
+        bulk_wait_read();
+        __syncwarp();
+    }
+}
+
+// Bias, residual and ReLU on the warpgroup's share of a staged tile.
+template <class S>
+__device__ inline void finish_staged(const ConvArgs& p, const Tile& tile, u32 out, u32 row, const float* sum) {
+    const u32 lane = threadIdx.x % WARP, pixel = threadIdx.x % 128 / WARP * 16 + lane / 4;
+    bool overflow = false;
+#pragma unroll
+    for (int i = 0; i < S::NT / 8; i++) {
+        const u32 channel = 8 * i + lane % 4 * 2;
+        const float2 bias = __ldg((const float2*)(p.bias + tile.slice * S::NT + channel));
+        const u32 at = out + channel / UNIT<S::M> * S::OUT_PLANE + pixel * UNIT_BYTES + channel % UNIT<S::M> * (UNIT_BYTES / UNIT<S::M>);
+#pragma unroll
+        for (int o = 0; o < S::RW; o++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const u32 here = at + ((row + o) * TILE_COLS + 8 * half) * UNIT_BYTES;
+                float a = sum[o * S::NT / 2 + 4 * i + 2 * half] + bias.x, b = sum[o * S::NT / 2 + 4 * i + 2 * half + 1] + bias.y;
+                if (p.residual) {
+                    const float2 r = load_pair<S::M>(here);
+                    a += r.x, b += r.y;
+                }
+                if (p.relu) a = relu(a), b = relu(b);
+                if (S::M == F16 && tile.row + row + o < p.h_out && tile.col + pixel + 8 * half < p.w_out)
+                    overflow |= fabsf(a) > FP16_MAX || fabsf(b) > FP16_MAX;
+                store_pair<S::M>(here, make_float2(a, b));
+            }
+    }
+    if (overflow) *p.overflow = 1;
+    async_proxy_fence();
+}
+
 // Splits a stage of the input into a high part in TF32, in place, and the rest, also in TF32.
 template <class S>
 __device__ void split(u32 a, u32 thread, u32 threads) {
@@ -164,6 +237,42 @@ __device__ inline void multiply(float (&sum)[S::RW * S::NT / 2], u32 a, u32 w, u
                                       w0 + (slot * S::NT * UNIT_BYTES >> 4));
 }
 
+// The lane's part of one pair of units at one kx, for the output rows of its warpgroup: every row of the input once.
+template <class S>
+struct Fragments {
+    static constexpr int COUNT = S::STRIDE * (S::RW - 1) + 3;
+    u32 part[S::PARTS][COUNT][4];
+
+    __device__ void load(u32 a, u32 row, int kx) {
+        const u32 lane = threadIdx.x % WARP, pixel = threadIdx.x % 128 / WARP * 16 + lane % 16;
+        const u32 first = S::STRIDE == 1 ? kx * UNIT_BYTES : kx % 2 * S::PHASE + kx / 2 * UNIT_BYTES;
+        a += S::STRIDE * row * S::LINE + first + lane / 16 * S::PLANE + pixel * UNIT_BYTES;
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            load_matrices(part[0][i], a + i * S::LINE);
+            if constexpr (S::PARTS == 2) {
+#pragma unroll
+                for (int k = 0; k < 4; k++) {
+                    const float v = __uint_as_float(part[0][i][k]);
+                    part[0][i][k] = to_tf32(v);
+                    // What is not finite stays in the high part alone: inf - inf would make a NaN of it.
+                    part[1][i][k] = fabsf(v) < 3.0e38f ? to_tf32(v - __uint_as_float(part[0][i][k])) : 0;
+                }
+            }
+        }
+    }
+
+    // The products with the weights `w` of this kx; `part_a` and `part_w` of 3xTF32.
+    __device__ void multiply(float (&sum)[S::RW * S::NT / 2], u32 w, int part_a, int part_w) const {
+        const u64 w0 = operand(w + part_w * S::W_PART, 3 * S::NT * UNIT_BYTES, 128);
+#pragma unroll
+        for (int o = 0; o < S::RW; o++)
+#pragma unroll
+            for (int slot = 0; slot < 3; slot++) // slot holds the weights of ky = 2 - slot
+                wgmma<S::M == F16, S::NT>(sum + o * S::NT / 2, part[part_a][S::STRIDE * o + 2 - slot], w0 + (slot * S::NT * UNIT_BYTES >> 4));
+    }
+};
+
 // The three products of 3xTF32, or the one of the other modes.
 template <class S>
 __device__ inline void multiply_parts(float (&sum)[S::RW * S::NT / 2], u32 a, u32 w, u32 row, int kx) {
@@ -191,7 +300,7 @@ __device__ void consume(const ConvArgs& p, Layout<S> at, u32 group) {
     Ring<S::A_STAGES> a;
     Ring<S::RESIDENT ? 1 : S::W_STAGES> w;
     if constexpr (S::RESIDENT) barrier_wait(at.barriers() + 8 * 2 * S::A_STAGES, 0);
-    u32 turn = 0;
+    u32 turn = 0, out_phase = 0;
     // Behind the first warpgroup, the second multiplies while the first stores, and the other way round.
     if (S::LAG && group == 1 && blockIdx.x < tiles) named_barrier(8, 256);
     for (u32 t = blockIdx.x; t < tiles; t += gridDim.x, turn++) {
@@ -204,16 +313,35 @@ __device__ void consume(const ConvArgs& p, Layout<S> at, u32 group) {
         for (int i = 0; i < S::RW * S::NT / 2; i++) sum[i] = 0.0f;
         const Tile tile = Tile::at<S>(t, p);
         const auto place_of = [&](int i) { return place<S>(tile, row, i); };
-        Piece<S::M> ahead[S::GROUP];
+        [[maybe_unused]] Piece<S::M> ahead[S::GROUP];
         // The warpgroups take turns: while one multiplies, the other stores. It also keeps the ring's parity sound, as a
         // stage that one waits for may not lie a whole turn of the ring ahead of what has arrived.
         if (!S::SHARED_TILE && turn > 0) named_barrier(8 + group, 256);
         int held_a = -1, held_w = -1; // stages that the products under way still read
         barrier_wait(at.a_full(a.stage), a.phase);
-        if constexpr (S::PARTS == 2) split<S>(at.a(a.stage), thread, threads);
+        if constexpr (S::PARTS == 2 && !S::LOADS) split<S>(at.a(a.stage), thread, threads);
         for (u32 s = 0; s < stages; s++) {
             const u32 stage = a.stage;
-            if constexpr (S::RESIDENT) {
+            if constexpr (S::LOADS) {
+#pragma unroll
+                for (int i = 0; i < 3 * S::PAIRS; i++) {
+                    const int pair = i / 3, kx = i % 3;
+                    if (!S::RESIDENT) barrier_wait(at.w_full(w.stage), w.phase);
+                    Fragments<S> f;
+                    f.load(at.a(stage) + pair * 2 * S::PLANE, row, kx);
+                    wgmma_wait<0>();
+                    if (signals && !S::RESIDENT && held_w >= 0) barrier_arrive(at.w_free(held_w));
+                    if (signals && i == 0 && held_a >= 0) barrier_arrive(at.a_free(held_a));
+                    const u32 weights = S::RESIDENT ? at.w(0) + ((s * S::PAIRS + pair) * 3 + kx) * S::W_SLICE : at.w(w.stage);
+                    wgmma_fence();
+                    if (S::PARTS == 2) f.multiply(sum, weights, S::PARTS - 1, 0), f.multiply(sum, weights, 0, S::PARTS - 1);
+                    f.multiply(sum, weights, 0, 0);
+                    wgmma_commit();
+                    held_w = w.stage;
+                    w.next();
+                    if (S::LAG && group == 0 && turn == 0 && s * 3 + kx + 1 == S::LAG) named_barrier_arrive(8, 256);
+                }
+            } else if constexpr (S::RESIDENT) {
                 wgmma_fence();
 #pragma unroll
                 for (int pair = 0; pair < S::PAIRS; pair++)
@@ -243,15 +371,24 @@ __device__ void consume(const ConvArgs& p, Layout<S> at, u32 group) {
             a.next();
             if (s + 1 < stages) {
                 barrier_wait(at.a_full(a.stage), a.phase);
-                if constexpr (S::PARTS == 2) split<S>(at.a(a.stage), thread, threads);
+                if constexpr (S::PARTS == 2 && !S::LOADS) split<S>(at.a(a.stage), thread, threads);
             }
         }
         if (!S::SHARED_TILE && t + gridDim.x < tiles) named_barrier_arrive(9 - group, 256);
-        begin_fragments<S::M, S::GROUP>(p, place_of, ahead);
+        if constexpr (!S::STAGED) begin_fragments<S::M, S::GROUP>(p, place_of, ahead);
         wgmma_wait<0>();
         if (signals) {
             barrier_arrive(at.a_free(held_a));
             if (!S::RESIDENT) barrier_arrive(at.w_free(held_w));
+        }
+        if constexpr (S::STAGED) {
+            const u32 out = S::SHARED_TILE ? 0 : group;
+            barrier_wait(at.out_ready(out), out_phase);
+            out_phase ^= 1;
+            finish_staged<S>(p, tile, at.out(out), row, sum);
+            __syncwarp();
+            if (signals) barrier_arrive(at.out_done(out));
+            continue;
         }
         finish_fragments<S::M, S::RW * S::NT / 8, S::GROUP>(
             p, place_of, [&](int i) -> const float(&)[4] { return *(const float(*)[4])(sum + 4 * i); }, ahead);
@@ -265,13 +402,16 @@ __device__ inline void convolve(const ConvArgs& p, const TensorMap& map) {
     if (threadIdx.x == 0) {
         for (int s = 0; s < S::A_STAGES; s++) barrier_init(at.a_full(s), 1), barrier_init(at.a_free(s), S::USERS);
         for (int s = 0; s < S::W_STAGES; s++) barrier_init(at.w_full(s), 1), barrier_init(at.w_free(s), 8);
+        for (int t = 0; t < S::OUT_TILES; t++) barrier_init(at.out_ready(t), 1), barrier_init(at.out_done(t), S::USERS);
         if (S::RESIDENT) barrier_init(at.barriers() + 8 * 2 * S::A_STAGES, 1);
         barrier_init_fence();
     }
     __syncthreads();
     if (threadIdx.x >= 256) {
         registers_give<40>();
+        const u32 warp = threadIdx.x / WARP - 8;
         if (threadIdx.x == 256) fetch<S>(p, &map, at);
+        if (warp > 0 && warp <= S::OUT_TILES) carry<S>(p, at, warp - 1);
     } else {
         registers_take<232>();
         consume<S>(p, at, threadIdx.x / 128);
@@ -286,29 +426,44 @@ __device__ inline void convolve(const ConvArgs& p, const TensorMap& map) {
         convolve<S>(p, map);                                                                                                 \
     }
 
-//                           math    NT   RW shared pairs A  W  resident pairs, stride, lag
-ENTRY(wgmma_tf32_c32, TF32, 32, 4, false, 4, 3, 0, 4, 1, 0)
-ENTRY(wgmma_tf32_c64, TF32, 64, 4, false, 2, 3, 0, 8, 1, 0)
-ENTRY(wgmma_tf32_n128, TF32, 128, 2, true, 1, 5, 8, 0, 1, 0)
-ENTRY(wgmma_tf32_n256, TF32, 256, 1, true, 1, 6, 6, 0, 1, 0)
-ENTRY(wgmma_tf32_n64_small, TF32, 64, 1, true, 1, 8, 8, 0, 1, 0)
-ENTRY(wgmma_tf32_n32_small, TF32, 32, 1, true, 1, 8, 8, 0, 1, 0)
-ENTRY(wgmma_f16_c32, F16, 32, 4, false, 2, 6, 0, 2, 1, 0)
-ENTRY(wgmma_f16_c64, F16, 64, 4, false, 2, 5, 0, 4, 1, 0)
-ENTRY(wgmma_f16_n128, F16, 128, 2, true, 1, 5, 8, 0, 1, 0)
-ENTRY(wgmma_f16_n256, F16, 256, 1, true, 1, 6, 6, 0, 1, 0)
-ENTRY(wgmma_f16_n64_small, F16, 64, 1, true, 1, 8, 8, 0, 1, 0)
-ENTRY(wgmma_f16_n32_small, F16, 32, 1, true, 1, 8, 8, 0, 1, 0)
-ENTRY(wgmma_tf32x3_c32, TF32X3, 32, 4, false, 2, 3, 0, 4, 1, 0)
-ENTRY(wgmma_tf32x3_n64, TF32X3, 64, 4, true, 1, 3, 6, 0, 1, 0)
-ENTRY(wgmma_tf32x3_n128, TF32X3, 128, 2, true, 1, 3, 5, 0, 1, 0)
-ENTRY(wgmma_tf32x3_n64_small, TF32X3, 64, 1, true, 1, 5, 6, 0, 1, 0)
-ENTRY(wgmma_f16_s2_c32, F16, 64, 4, false, 1, 5, 0, 2, 2, 0)
-ENTRY(wgmma_f16_s2_n128, F16, 128, 2, true, 1, 3, 8, 0, 2, 0)
-ENTRY(wgmma_f16_s2_n64_small, F16, 64, 1, true, 1, 5, 8, 0, 2, 0)
-ENTRY(wgmma_tf32_s2_c32, TF32, 64, 4, false, 1, 4, 0, 4, 2, 0)
-ENTRY(wgmma_tf32_s2_n128, TF32, 128, 2, true, 1, 3, 8, 0, 2, 0)
-ENTRY(wgmma_tf32_s2_n64_small, TF32, 64, 1, true, 1, 5, 8, 0, 2, 0)
-ENTRY(wgmma_tf32x3_s2_n64, TF32X3, 64, 2, true, 1, 2, 6, 0, 2, 0)
-ENTRY(wgmma_tf32x3_s2_n128, TF32X3, 128, 2, true, 1, 2, 3, 0, 2, 0)
-ENTRY(wgmma_tf32x3_s2_n64_small, TF32X3, 64, 1, true, 1, 3, 6, 0, 2, 0)
+//                           math    NT   RW shared pairs A  W  resident pairs, stride, lag, staged, loads
+ENTRY(wgmma_tf32_c32, TF32, 32, 4, false, 4, 3, 0, 4, 1, 0, false, false)
+ENTRY(wgmma_tf32_c64, TF32, 64, 4, false, 2, 3, 0, 8, 1, 0, false, false)
+ENTRY(wgmma_tf32_n128, TF32, 128, 2, true, 1, 3, 4, 0, 1, 2, true, false)
+ENTRY(wgmma_tf32_n256, TF32, 256, 1, true, 1, 6, 6, 0, 1, 0, false, false)
+ENTRY(wgmma_tf32_n64_small, TF32, 64, 1, true, 1, 8, 8, 0, 1, 0, false, false)
+ENTRY(wgmma_tf32_n32_small, TF32, 32, 1, true, 1, 8, 8, 0, 1, 0, false, false)
+ENTRY(wgmma_f16_c32, F16, 32, 4, false, 2, 6, 0, 2, 1, 0, false, false)
+ENTRY(wgmma_f16_c64, F16, 64, 4, false, 1, 7, 0, 4, 1, 0, true, false)
+ENTRY(wgmma_f16_n128, F16, 128, 2, true, 1, 4, 8, 0, 1, 4, true, false)
+ENTRY(wgmma_f16_n256, F16, 256, 1, true, 1, 4, 5, 0, 1, 0, true, false)
+ENTRY(wgmma_f16_n64_small, F16, 64, 1, true, 1, 8, 8, 0, 1, 0, false, false)
+ENTRY(wgmma_f16_n32_small, F16, 32, 1, true, 1, 8, 8, 0, 1, 0, false, false)
+ENTRY(wgmma_tf32x3_c32, TF32X3, 32, 4, false, 2, 3, 0, 4, 1, 0, false, false)
+ENTRY(wgmma_tf32x3_n64, TF32X3, 64, 4, true, 1, 3, 6, 0, 1, 0, false, false)
+ENTRY(wgmma_tf32x3_n128, TF32X3, 128, 2, true, 1, 3, 5, 0, 1, 0, false, false)
+ENTRY(wgmma_tf32x3_n64_small, TF32X3, 64, 1, true, 1, 5, 6, 0, 1, 0, false, false)
+ENTRY(wgmma_f16_s2_c32, F16, 64, 4, false, 1, 5, 0, 2, 2, 0, false, false)
+ENTRY(wgmma_f16_s2_n128, F16, 128, 2, true, 1, 3, 8, 0, 2, 0, false, false)
+ENTRY(wgmma_f16_s2_n64_small, F16, 64, 1, true, 1, 5, 8, 0, 2, 0, false, false)
+ENTRY(wgmma_tf32_s2_c32, TF32, 64, 4, false, 1, 4, 0, 4, 2, 0, false, false)
+ENTRY(wgmma_tf32_s2_n128, TF32, 128, 2, true, 1, 3, 8, 0, 2, 0, false, false)
+ENTRY(wgmma_tf32_s2_n64_small, TF32, 64, 1, true, 1, 5, 8, 0, 2, 0, false, false)
+ENTRY(wgmma_tf32x3_s2_n64, TF32X3, 64, 2, true, 1, 2, 6, 0, 2, 0, false, false)
+ENTRY(wgmma_tf32x3_s2_n128, TF32X3, 128, 2, true, 1, 2, 3, 0, 2, 0, false, false)
+ENTRY(wgmma_tf32x3_s2_n64_small, TF32X3, 64, 1, true, 1, 3, 6, 0, 2, 0, false, false)
+ENTRY(wgmma_tf32x3_c32_g0, TF32X3, 32, 4, true, 1, 4, 0, 4, 1, 0, true, true)
+ENTRY(wgmma_tf32x3_c32_g1, TF32X3, 32, 2, true, 1, 6, 0, 4, 1, 0, true, true)
+ENTRY(wgmma_tf32x3_n64_g1, TF32X3, 64, 2, true, 1, 4, 8, 0, 1, 0, true, true)
+ENTRY(wgmma_tf32x3_n64_g2, TF32X3, 64, 2, true, 1, 4, 8, 0, 1, 3, true, true)
+ENTRY(wgmma_tf32x3_n128_g1, TF32X3, 128, 1, true, 1, 4, 5, 0, 1, 0, true, true)
+ENTRY(wgmma_tf32x3_n128_g2, TF32X3, 128, 2, true, 1, 3, 2, 0, 1, 0, true, true)
+ENTRY(wgmma_tf32x3_s2_n64_g1, TF32X3, 64, 2, true, 1, 2, 6, 0, 2, 0, true, true)
+ENTRY(wgmma_tf32x3_s2_n64_g2, TF32X3, 64, 1, true, 1, 4, 8, 0, 2, 0, true, true)
+ENTRY(wgmma_tf32x3_s2_n128_g1, TF32X3, 128, 1, true, 1, 3, 3, 0, 2, 0, true, true)
+ENTRY(wgmma_tf32_c64_g1, TF32, 64, 4, true, 1, 2, 7, 0, 1, 0, true, true)
+ENTRY(wgmma_tf32_c64_g2, TF32, 64, 2, true, 1, 5, 14, 0, 1, 0, true, true)
+ENTRY(wgmma_tf32_n128_g1, TF32, 128, 2, true, 1, 3, 4, 0, 1, 0, true, true)
+ENTRY(wgmma_f16_c64_g1, F16, 64, 4, true, 1, 4, 0, 4, 1, 0, true, true)
+ENTRY(wgmma_f16_c64_g2, F16, 64, 4, true, 2, 2, 0, 4, 1, 0, true, true)
+ENTRY(wgmma_f16_n128_g1, F16, 128, 2, true, 1, 4, 8, 0, 1, 4, true, true)

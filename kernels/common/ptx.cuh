@@ -35,6 +35,26 @@ __device__ inline void copies_wait() {
 #endif
 }
 
+// --- shared memory by address ---------------------------------------------------------------------------------------
+
+__device__ inline u32 load_shared(u32 from) {
+    u32 v;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(from) : "memory");
+    return v;
+}
+
+__device__ inline float2 load_shared2(u32 from) {
+    float2 v;
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(from) : "memory");
+    return v;
+}
+
+__device__ inline void store_shared(u32 to, u32 v) { asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(v) : "memory"); }
+
+__device__ inline void store_shared2(u32 to, float2 v) {
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(v.x), "f"(v.y) : "memory");
+}
+
 // --- rounding ------------------------------------------------------------------------------------------------------
 
 // Nearest TF32, ties away from zero; NaN and infinities stay.
