@@ -130,7 +130,10 @@ struct Worker {
         return channel / UNIT<S::M> * plane + channel % UNIT<S::M> * (UNIT_BYTES / UNIT<S::M>);
     }
 
-    __device__ float2 bias(int layer, int i) const { return ((const float2*)(memory + S::BIAS))[layer * 16 + 4 * i + threadIdx.x % 4]; }
+    __device__ void load_bias(float2 (&bias)[4], int layer) const {
+#pragma unroll
+        for (int i = 0; i < 4; i++) bias[i] = ((const float2*)(memory + S::BIAS))[layer * 16 + 4 * i + threadIdx.x % 4];
+    }
 
     __device__ void check(float2 v) {
         if (S::M == F16) overflow |= fabsf(v.x) > FP16_MAX || fabsf(v.y) > FP16_MAX;
@@ -160,6 +163,8 @@ struct Worker {
         multiply<S, K>(first, shared_address(own) + slot * S::X_ROW, S::X_PLANE, base);
         multiply<S, LAST>(second, hidden_at + (hidden ^ 1) * S::HIDDEN_ROW, S::HIDDEN_PLANE, base + S::W);
 
+        float2 bias[4];
+        load_bias(bias, 0);
         wgmma_wait<1>();
         // What lies outside the map is the padding of the second convolution. The first two hidden rows of a strip lack rows
         // above; they reach only outputs that are not stored.
@@ -170,9 +175,8 @@ struct Worker {
             const bool inside = hidden_row && now.col + pixel + 8 * half - 1 < p.width;
 #pragma unroll
             for (int i = 0; i < 4; i++) {
-                const float2 b = bias(0, i);
                 const float* sum = first + 16 * K + 4 * i + 2 * half;
-                const float2 v = make_float2(inside ? relu(sum[0] + b.x) : 0.0f, inside ? relu(sum[1] + b.y) : 0.0f);
+                const float2 v = make_float2(inside ? relu(sum[0] + bias[i].x) : 0.0f, inside ? relu(sum[1] + bias[i].y) : 0.0f);
                 check(v);
                 store_pair<S>(to + at<S>(i, half, S::HIDDEN_PLANE), v);
             }
@@ -181,13 +185,18 @@ struct Worker {
         for (int i = 0; i < 16; i++) first[16 * K + i] = 0.0f;
         async_proxy_fence();
 
+        load_bias(bias, 1);
+        if (S::KEEPS) {
+            const char* x = own + (slot >= 3 ? slot - 3 : slot + S::RING - 3) * S::X_ROW + (pixel + 2) * UNIT_BYTES + channels(S::X_PLANE);
+#pragma unroll
+            for (int i = 0; i < 8; i++) residual[i] = load_pair<S>(x + at<S>(i % 4, i / 4, S::X_PLANE));
+        }
         wgmma_wait<0>();
-        const char* x = own + (slot >= 3 ? slot - 3 : slot + S::RING - 3) * S::X_ROW + (pixel + 2) * UNIT_BYTES + channels(S::X_PLANE);
 #pragma unroll
         for (int half = 0; half < 2; half++)
 #pragma unroll
             for (int i = 0; i < 4; i++) {
-                const float2 b = bias(1, i), r = S::KEEPS ? load_pair<S>(x + at<S>(i, half, S::X_PLANE)) : residual[4 * half + i];
+                const float2 b = bias[i], r = residual[4 * half + i];
                 const float* sum = second + 16 * LAST + 4 * i + 2 * half;
                 const float2 v = make_float2(relu(sum[0] + b.x + r.x), relu(sum[1] + b.y + r.y));
                 if (stores[half]) {

@@ -1,18 +1,25 @@
 // architectures: sm_90a
-// 3x3 convolutions at stride 1 for Hopper: warpgroup matrix products fed by the bulk copy engine.
+// Convolutions for Hopper, 3x3 at stride 1 and 2 and 1x1 at stride 2: warpgroup matrix products fed by the bulk copy engine.
 //
 // A block walks over tiles of ROWS x 64 pixels and NT output channels. One warp fetches: the tile of the input with its
 // border (the copy engine writes zeros outside the map) and the weights, each through a ring of stages in shared
 // memory. Two warpgroups multiply. A row of 64 pixels is the M of a product: its core matrices are 8 neighbouring pixels
 // of one unit, so a shift by one pixel is a shift of the address by 16 bytes and the nine taps read one copy of the
 // input.
+//
+// A product whose core matrices do not start at multiples of 128 bytes takes as long to read 64 pixels as to multiply
+// them with 64 channels. With few channels, or several products of the same pixels as in 3xTF32, warps therefore load
+// the pixels into registers, once for all products. So they do at stride 2, where no core matrix holds every other pixel.
+//
+// Residuals arrive in shared memory while the products are under way, and outputs leave it while those of the next tile
+// are, both by the copy engine, a row of a unit at a time.
 #include "common/epilogue.cuh"
 #include "common/wgmma.cuh"
 
 #define TILE_COLS WGMMA_COLS
 
-template <Math M_, int NT_, int RW_, bool SHARED_TILE_, int PAIRS_, int A_STAGES_, int W_STAGES_, int RESIDENT_PAIRS_, int STRIDE_,
-          int LAG_, bool STAGED_, bool LOADS_>
+template <Math M_, int NT_, int RW_, bool SHARED_TILE_, int PAIRS_, int A_STAGES_, int W_STAGES_, int RESIDENT_PAIRS_, int KERNEL_,
+          int STRIDE_, bool STAGED_, bool LOADS_>
 struct Shape {
     static constexpr Math M = M_;
     static constexpr int NT = NT_;                            // output channels of a tile
@@ -22,24 +29,23 @@ struct Shape {
     static constexpr int A_STAGES = A_STAGES_;
     static constexpr int W_STAGES = W_STAGES_;                // stages of the weights; 0: they stay in shared memory
     static constexpr int RESIDENT_PAIRS = RESIDENT_PAIRS_;    // pairs of units of the whole input, if they stay
+    static constexpr int KERNEL = KERNEL_;
     static constexpr int STRIDE = STRIDE_;
-    static constexpr int LAG = LAG_;                          // stages of weights that the second warpgroup starts behind
 
     static constexpr bool RESIDENT = W_STAGES == 0;
     static constexpr int PARTS = M == TF32X3 ? 2 : 1;         // high and low part of every operand
     static constexpr int ROWS = SHARED_TILE ? 2 * RW : RW;
     static constexpr bool STAGED = STAGED_;                   // residual and output pass through shared memory, in bulk
     static constexpr bool LOADS = LOADS_;                     // warps load the input into registers, else products read it
-    static constexpr int PHASES = STRIDE;                     // odd columns apart from even ones at stride 2
-    static constexpr int LINE = (TILE_COLS + 3 - STRIDE) * UNIT_BYTES;
-    static constexpr int LINES = STRIDE * (ROWS - 1) + 3;
-    static constexpr int PLANE = LINES * LINE;                // one unit of the tile, one phase
-    static constexpr int PHASE = (2 * PAIRS * PLANE + 127) / 128 * 128;
-    static constexpr int A_PART = PHASES * PHASE;
-    static constexpr int A_ARRIVES = PHASES * 2 * PAIRS * PLANE; // without the padding
-    static constexpr int A_STAGE = LOADS ? A_PART : PARTS * A_PART;
-    static constexpr int W_SLICE = 2 * 3 * NT * UNIT_BYTES;   // a pair of units, one kx, three ky
-    static constexpr int W_PART = RESIDENT ? RESIDENT_PAIRS * 3 * W_SLICE : W_SLICE;
+    static constexpr int BOXES = STRIDE;                      // halves of a line at stride 2, as a box holds 128 pixels
+    static constexpr int LINE = (STRIDE == 1 ? TILE_COLS + 2 : TILE_COLS + 1) * UNIT_BYTES; // of one box
+    static constexpr int LINE_STEP = KERNEL == 1 ? 1 : STRIDE; // from one output row to the next; 1x1 fetches no other lines
+    static constexpr int LINES = LINE_STEP * (ROWS - 1) + KERNEL;
+    static constexpr int PLANE = LINES * LINE;                // one unit of a box
+    static constexpr int BOX = (2 * PAIRS * PLANE + 127) / 128 * 128;
+    static constexpr int A_STAGE = BOXES * BOX;
+    static constexpr int W_SLICE = 2 * KERNEL * NT * UNIT_BYTES; // a pair of units, one kx, every ky
+    static constexpr int W_PART = RESIDENT ? RESIDENT_PAIRS * KERNEL * W_SLICE : W_SLICE;
     static constexpr int W_BYTES = PARTS * W_PART * (RESIDENT ? 1 : W_STAGES);
     // One unit of a staged tile: rows of 64 pixels, and what keeps neighbouring units of FP32 in different banks.
     static constexpr int OUT_PLANE = ROWS * TILE_COLS * UNIT_BYTES + (M == F16 ? 0 : 64);
@@ -52,7 +58,8 @@ struct Shape {
     static_assert(W_SLICE % 128 == 0, "the copy engine writes at multiples of 128 bytes");
     static_assert(SHARED <= 232448, "shared memory of one block");
     static_assert(RESIDENT || PAIRS == 1, "a stage of weights belongs to one pair");
-    static_assert(LAG == 0 || (SHARED_TILE && (PARTS == 1 || LOADS) && LAG < W_STAGES && LAG < 3 * A_STAGES), "the rings must hold the lag");
+    static_assert(LOADS || (PARTS == 1 && STRIDE == 1), "what only registers allow");
+    static_assert(!LOADS || SHARED_TILE, "warps load while those of the other warpgroup multiply");
 };
 
 // Where things are in shared memory.
@@ -102,7 +109,7 @@ struct Tile {
 template <class S>
 __device__ void fetch(const ConvArgs& p, const TensorMap* map, Layout<S> at) {
     const u32 units = p.cin / UNIT<S::M>, stages = units / (2 * S::PAIRS), tiles = Tile::count<S>(p);
-    const u32 low = p.cin / UNIT<S::M> * 9 * p.cout * UNIT_BYTES; // the low parts of all weights follow the high ones
+    const u32 low = p.cin / UNIT<S::M> * S::KERNEL * S::KERNEL * p.cout * UNIT_BYTES; // the low parts of all weights follow the high ones
     const char* weights = (const char*)p.w;
     if constexpr (S::RESIDENT) {
         barrier_expect(at.barriers() + 8 * 2 * S::A_STAGES, S::PARTS * S::W_PART);
@@ -115,20 +122,17 @@ __device__ void fetch(const ConvArgs& p, const TensorMap* map, Layout<S> at) {
         const Tile tile = Tile::at<S>(t, p);
         for (u32 s = 0; s < stages; s++) {
             barrier_wait(at.a_free(a.stage), a.phase ^ 1);
-            barrier_expect(at.a_full(a.stage), S::A_ARRIVES);
-            const int col = S::STRIDE * tile.col - 1, row = S::STRIDE * tile.row - 1, plane = tile.image * units + s * 2 * S::PAIRS;
-            if constexpr (S::STRIDE == 1) {
-                copy_box(at.a(a.stage), map, at.a_full(a.stage), 2 * col, row, plane);
-            } else {
-                copy_box(at.a(a.stage), map, at.a_full(a.stage), 0, col, row, plane);
-                copy_box(at.a(a.stage) + S::PHASE, map, at.a_full(a.stage), 0, col + 1, row, plane);
-            }
+            barrier_expect(at.a_full(a.stage), S::BOXES * 2 * S::PAIRS * S::PLANE);
+            const int col = (int)tile.col * S::STRIDE - S::KERNEL / 2, row = (int)tile.row * S::LINE_STEP - S::KERNEL / 2;
+            for (int box = 0; box < S::BOXES; box++)
+                copy_box(at.a(a.stage) + box * S::BOX, map, at.a_full(a.stage), 2 * (col + box * (TILE_COLS + 1)), row,
+                         tile.image * units + s * 2 * S::PAIRS);
             a.next();
             if constexpr (!S::RESIDENT) {
-                for (int kx = 0; kx < 3; kx++) {
+                for (int kx = 0; kx < S::KERNEL; kx++) {
                     barrier_wait(at.w_free(w.stage), w.phase ^ 1);
                     barrier_expect(at.w_full(w.stage), S::PARTS * S::W_SLICE);
-                    const char* from = weights + ((u64)(tile.slice * stages + s) * 3 + kx) * S::W_SLICE;
+                    const char* from = weights + ((u64)(tile.slice * stages + s) * S::KERNEL + kx) * S::W_SLICE;
                     for (int part = 0; part < S::PARTS; part++)
                         copy_bulk(at.w(w.stage) + part * S::W_PART, from + part * (u64)low, S::W_SLICE, at.w_full(w.stage));
                     w.next();
@@ -174,79 +178,67 @@ __device__ void carry(const ConvArgs& p, Layout<S> at, u32 out) {
 // Bias, residual and ReLU on the warpgroup's share of a staged tile.
 template <class S>
 __device__ inline void finish_staged(const ConvArgs& p, const Tile& tile, u32 out, u32 row, const float* sum) {
+    constexpr int TOGETHER = 4 / S::RW; // fragments whose residuals are loaded before the first is stored
     const u32 lane = threadIdx.x % WARP, pixel = threadIdx.x % 128 / WARP * 16 + lane / 4;
     bool overflow = false;
 #pragma unroll
-    for (int i = 0; i < S::NT / 8; i++) {
-        const u32 channel = 8 * i + lane % 4 * 2;
-        const float2 bias = __ldg((const float2*)(p.bias + tile.slice * S::NT + channel));
-        const u32 at = out + channel / UNIT<S::M> * S::OUT_PLANE + pixel * UNIT_BYTES + channel % UNIT<S::M> * (UNIT_BYTES / UNIT<S::M>);
+    for (int first = 0; first < S::NT / 8; first += TOGETHER) {
+        const auto place = [&](int i, int o, int half) {
+            const u32 channel = 8 * i + lane % 4 * 2;
+            return out + channel / UNIT<S::M> * S::OUT_PLANE + channel % UNIT<S::M> * (UNIT_BYTES / UNIT<S::M>) +
+                   ((row + o) * TILE_COLS + pixel + 8 * half) * UNIT_BYTES;
+        };
+        const auto each = [&](auto use) {
 #pragma unroll
-        for (int o = 0; o < S::RW; o++)
+            for (int i = 0; i < TOGETHER; i++)
 #pragma unroll
-            for (int half = 0; half < 2; half++) {
-                const u32 here = at + ((row + o) * TILE_COLS + 8 * half) * UNIT_BYTES;
-                float a = sum[o * S::NT / 2 + 4 * i + 2 * half] + bias.x, b = sum[o * S::NT / 2 + 4 * i + 2 * half + 1] + bias.y;
-                if (p.residual) {
-                    const float2 r = load_pair<S::M>(here);
-                    a += r.x, b += r.y;
-                }
-                if (p.relu) a = relu(a), b = relu(b);
-                if (S::M == F16 && tile.row + row + o < p.h_out && tile.col + pixel + 8 * half < p.w_out)
-                    overflow |= fabsf(a) > FP16_MAX || fabsf(b) > FP16_MAX;
-                store_pair<S::M>(here, make_float2(a, b));
-            }
+                for (int o = 0; o < S::RW; o++)
+#pragma unroll
+                    for (int half = 0; half < 2; half++) use(first + i, o, half, (i * S::RW + o) * 2 + half);
+        };
+        float2 residual[2 * S::RW * TOGETHER] = {}, bias[TOGETHER];
+#pragma unroll
+        for (int i = 0; i < TOGETHER; i++)
+            bias[i] = __ldg((const float2*)(p.bias + tile.slice * S::NT + 8 * (first + i)) + lane % 4);
+        if (p.residual) each([&](int i, int o, int half, int at) { residual[at] = load_pair<S::M>(place(i, o, half)); });
+        each([&](int i, int o, int half, int at) {
+            const float* v = sum + o * S::NT / 2 + 4 * i + 2 * half;
+            float a = v[0] + bias[i - first].x, b = v[1] + bias[i - first].y;
+            if (p.residual) a += residual[at].x, b += residual[at].y;
+            if (p.relu) a = relu(a), b = relu(b);
+            if (S::M == F16 && tile.row + row + o < p.h_out && tile.col + pixel + 8 * half < p.w_out)
+                overflow |= fabsf(a) > FP16_MAX || fabsf(b) > FP16_MAX;
+            store_pair<S::M>(place(i, o, half), make_float2(a, b));
+        });
     }
     if (overflow) *p.overflow = 1;
     async_proxy_fence();
 }
 
-// Splits a stage of the input into a high part in TF32, in place, and the rest, also in TF32.
-template <class S>
-__device__ void split(u32 a, u32 thread, u32 threads) {
-    for (u32 i = thread * 16; i < S::A_PART; i += threads * 16) {
-        float v[4];
-        u32 h[4], l[4];
-        asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];" : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]) : "r"(a + i));
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            h[k] = to_tf32(v[k]);
-            // What is not finite stays in the high part alone: inf - inf would make a NaN of it.
-            const float rest = v[k] - __uint_as_float(h[k]);
-            l[k] = fabsf(v[k]) < 3.0e38f ? to_tf32(rest) : 0;
-        }
-        asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(a + i), "r"(h[0]), "r"(h[1]), "r"(h[2]), "r"(h[3]) : "memory");
-        asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(a + S::A_PART + i), "r"(l[0]), "r"(l[1]), "r"(l[2]), "r"(l[3])
-                     : "memory");
-    }
-    async_proxy_fence();
-    named_barrier(S::SHARED_TILE ? 1 : 1 + threadIdx.x / 128, threads);
-}
-
 // Products of one pair of units at one kx, from output row `row` of the tile on.
 template <class S>
 __device__ inline void multiply(float (&sum)[S::RW * S::NT / 2], u32 a, u32 w, u32 row, int kx) {
-    const u32 first = S::STRIDE == 1 ? kx * UNIT_BYTES : kx % 2 * S::PHASE + kx / 2 * UNIT_BYTES;
-    const u64 a0 = operand(a + S::STRIDE * row * S::LINE + first, S::PLANE, 128);
+    const u64 a0 = operand(a + row * S::LINE + kx * UNIT_BYTES, S::PLANE, 128);
     const u64 w0 = operand(w, 3 * S::NT * UNIT_BYTES, 128);
 #pragma unroll
     for (int o = 0; o < S::RW; o++)
 #pragma unroll
         for (int slot = 0; slot < 3; slot++) // slot holds the weights of ky = 2 - slot
-            wgmma<S::M == F16, S::NT>(sum + o * S::NT / 2, a0 + ((S::STRIDE * o + 2 - slot) * S::LINE >> 4),
+            wgmma<S::M == F16, S::NT>(sum + o * S::NT / 2, a0 + ((o + 2 - slot) * S::LINE >> 4),
                                       w0 + (slot * S::NT * UNIT_BYTES >> 4));
 }
 
 // The lane's part of one pair of units at one kx, for the output rows of its warpgroup: every row of the input once.
 template <class S>
 struct Fragments {
-    static constexpr int COUNT = S::STRIDE * (S::RW - 1) + 3;
+    static constexpr int COUNT = S::LINE_STEP * (S::RW - 1) + S::KERNEL;
     u32 part[S::PARTS][COUNT][4];
 
     __device__ void load(u32 a, u32 row, int kx) {
-        const u32 lane = threadIdx.x % WARP, pixel = threadIdx.x % 128 / WARP * 16 + lane % 16;
-        const u32 first = S::STRIDE == 1 ? kx * UNIT_BYTES : kx % 2 * S::PHASE + kx / 2 * UNIT_BYTES;
-        a += S::STRIDE * row * S::LINE + first + lane / 16 * S::PLANE + pixel * UNIT_BYTES;
+        const u32 lane = threadIdx.x % WARP;
+        u32 pixel = (threadIdx.x % 128 / WARP * 16 + lane % 16) * S::STRIDE + kx;
+        if (S::BOXES == 2 && pixel > TILE_COLS) pixel -= TILE_COLS + 1, a += S::BOX;
+        a += row * S::LINE_STEP * S::LINE + lane / 16 * S::PLANE + pixel * UNIT_BYTES;
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
             load_matrices(part[0][i], a + i * S::LINE);
@@ -264,24 +256,15 @@ struct Fragments {
 
     // The products with the weights `w` of this kx; `part_a` and `part_w` of 3xTF32.
     __device__ void multiply(float (&sum)[S::RW * S::NT / 2], u32 w, int part_a, int part_w) const {
-        const u64 w0 = operand(w + part_w * S::W_PART, 3 * S::NT * UNIT_BYTES, 128);
+        const u64 w0 = operand(w + part_w * S::W_PART, S::KERNEL * S::NT * UNIT_BYTES, 128);
 #pragma unroll
         for (int o = 0; o < S::RW; o++)
 #pragma unroll
-            for (int slot = 0; slot < 3; slot++) // slot holds the weights of ky = 2 - slot
-                wgmma<S::M == F16, S::NT>(sum + o * S::NT / 2, part[part_a][S::STRIDE * o + 2 - slot], w0 + (slot * S::NT * UNIT_BYTES >> 4));
+            for (int slot = 0; slot < S::KERNEL; slot++) // as above
+                wgmma<S::M == F16, S::NT>(sum + o * S::NT / 2, part[part_a][S::LINE_STEP * o + S::KERNEL - 1 - slot],
+                                          w0 + (slot * S::NT * UNIT_BYTES >> 4));
     }
 };
-
-// The three products of 3xTF32, or the one of the other modes.
-template <class S>
-__device__ inline void multiply_parts(float (&sum)[S::RW * S::NT / 2], u32 a, u32 w, u32 row, int kx) {
-    if constexpr (S::PARTS == 2) {
-        multiply<S>(sum, a + S::A_PART, w, row, kx);
-        multiply<S>(sum, a, w + S::W_PART, row, kx);
-    }
-    multiply<S>(sum, a, w, row, kx);
-}
 
 // Where fragment i of this warp goes: the fragments of one row side by side.
 template <class S>
@@ -295,14 +278,11 @@ template <class S>
 __device__ void consume(const ConvArgs& p, Layout<S> at, u32 group) {
     const u32 stages = p.cin / UNIT<S::M> / (2 * S::PAIRS), tiles = Tile::count<S>(p);
     const u32 row = S::SHARED_TILE ? group * S::RW : 0;
-    const u32 thread = S::SHARED_TILE ? threadIdx.x : threadIdx.x % 128, threads = S::SHARED_TILE ? 256 : 128;
     const bool signals = threadIdx.x % WARP == 0;
     Ring<S::A_STAGES> a;
     Ring<S::RESIDENT ? 1 : S::W_STAGES> w;
     if constexpr (S::RESIDENT) barrier_wait(at.barriers() + 8 * 2 * S::A_STAGES, 0);
     u32 turn = 0, out_phase = 0;
-    // Behind the first warpgroup, the second multiplies while the first stores, and the other way round.
-    if (S::LAG && group == 1 && blockIdx.x < tiles) named_barrier(8, 256);
     for (u32 t = blockIdx.x; t < tiles; t += gridDim.x, turn++) {
         if (!S::SHARED_TILE && turn % 2 != group) {
             for (u32 s = 0; s < stages; s++) a.next();
@@ -319,27 +299,27 @@ __device__ void consume(const ConvArgs& p, Layout<S> at, u32 group) {
         if (!S::SHARED_TILE && turn > 0) named_barrier(8 + group, 256);
         int held_a = -1, held_w = -1; // stages that the products under way still read
         barrier_wait(at.a_full(a.stage), a.phase);
-        if constexpr (S::PARTS == 2 && !S::LOADS) split<S>(at.a(a.stage), thread, threads);
         for (u32 s = 0; s < stages; s++) {
             const u32 stage = a.stage;
             if constexpr (S::LOADS) {
 #pragma unroll
-                for (int i = 0; i < 3 * S::PAIRS; i++) {
-                    const int pair = i / 3, kx = i % 3;
+                for (int i = 0; i < S::KERNEL * S::PAIRS; i++) {
+                    const int pair = i / S::KERNEL, kx = i % S::KERNEL;
                     if (!S::RESIDENT) barrier_wait(at.w_full(w.stage), w.phase);
+                    // With so few registers in use, the compiler would otherwise let every product wait for the one before.
+                    if (S::RW == 1 && S::PARTS == 1) wgmma_wait<0>();
                     Fragments<S> f;
                     f.load(at.a(stage) + pair * 2 * S::PLANE, row, kx);
                     wgmma_wait<0>();
                     if (signals && !S::RESIDENT && held_w >= 0) barrier_arrive(at.w_free(held_w));
                     if (signals && i == 0 && held_a >= 0) barrier_arrive(at.a_free(held_a));
-                    const u32 weights = S::RESIDENT ? at.w(0) + ((s * S::PAIRS + pair) * 3 + kx) * S::W_SLICE : at.w(w.stage);
+                    const u32 weights = S::RESIDENT ? at.w(0) + (s * S::KERNEL * S::PAIRS + i) * S::W_SLICE : at.w(w.stage);
                     wgmma_fence();
                     if (S::PARTS == 2) f.multiply(sum, weights, S::PARTS - 1, 0), f.multiply(sum, weights, 0, S::PARTS - 1);
                     f.multiply(sum, weights, 0, 0);
                     wgmma_commit();
                     held_w = w.stage;
                     w.next();
-                    if (S::LAG && group == 0 && turn == 0 && s * 3 + kx + 1 == S::LAG) named_barrier_arrive(8, 256);
                 }
             } else if constexpr (S::RESIDENT) {
                 wgmma_fence();
@@ -347,7 +327,7 @@ __device__ void consume(const ConvArgs& p, Layout<S> at, u32 group) {
                 for (int pair = 0; pair < S::PAIRS; pair++)
 #pragma unroll
                     for (int kx = 0; kx < 3; kx++)
-                        multiply_parts<S>(sum, at.a(stage) + pair * 2 * S::PLANE,
+                        multiply<S>(sum, at.a(stage) + pair * 2 * S::PLANE,
                                           at.w(0) + ((s * S::PAIRS + pair) * 3 + kx) * S::W_SLICE, row, kx);
                 wgmma_commit();
                 wgmma_wait<1>();
@@ -357,22 +337,18 @@ __device__ void consume(const ConvArgs& p, Layout<S> at, u32 group) {
                 for (int kx = 0; kx < 3; kx++) {
                     barrier_wait(at.w_full(w.stage), w.phase);
                     wgmma_fence();
-                    multiply_parts<S>(sum, at.a(stage), at.w(w.stage), row, kx);
+                    multiply<S>(sum, at.a(stage), at.w(w.stage), row, kx);
                     wgmma_commit();
                     wgmma_wait<1>();
                     if (signals && held_w >= 0) barrier_arrive(at.w_free(held_w));
                     if (signals && kx == 0 && held_a >= 0) barrier_arrive(at.a_free(held_a));
                     held_w = w.stage;
                     w.next();
-                    if (S::LAG && group == 0 && turn == 0 && s * 3 + kx + 1 == S::LAG) named_barrier_arrive(8, 256);
                 }
             }
             held_a = stage;
             a.next();
-            if (s + 1 < stages) {
-                barrier_wait(at.a_full(a.stage), a.phase);
-                if constexpr (S::PARTS == 2 && !S::LOADS) split<S>(at.a(a.stage), thread, threads);
-            }
+            if (s + 1 < stages) barrier_wait(at.a_full(a.stage), a.phase);
         }
         if (!S::SHARED_TILE && t + gridDim.x < tiles) named_barrier_arrive(9 - group, 256);
         if constexpr (!S::STAGED) begin_fragments<S::M, S::GROUP>(p, place_of, ahead);
@@ -426,44 +402,39 @@ __device__ inline void convolve(const ConvArgs& p, const TensorMap& map) {
         convolve<S>(p, map);                                                                                                 \
     }
 
-//                           math    NT   RW shared pairs A  W  resident pairs, stride, lag, staged, loads
-ENTRY(wgmma_tf32_c32, TF32, 32, 4, false, 4, 3, 0, 4, 1, 0, false, false)
-ENTRY(wgmma_tf32_c64, TF32, 64, 4, false, 2, 3, 0, 8, 1, 0, false, false)
-ENTRY(wgmma_tf32_n128, TF32, 128, 2, true, 1, 3, 4, 0, 1, 2, true, false)
-ENTRY(wgmma_tf32_n256, TF32, 256, 1, true, 1, 6, 6, 0, 1, 0, false, false)
-ENTRY(wgmma_tf32_n64_small, TF32, 64, 1, true, 1, 8, 8, 0, 1, 0, false, false)
-ENTRY(wgmma_tf32_n32_small, TF32, 32, 1, true, 1, 8, 8, 0, 1, 0, false, false)
-ENTRY(wgmma_f16_c32, F16, 32, 4, false, 2, 6, 0, 2, 1, 0, false, false)
-ENTRY(wgmma_f16_c64, F16, 64, 4, false, 1, 7, 0, 4, 1, 0, true, false)
-ENTRY(wgmma_f16_n128, F16, 128, 2, true, 1, 4, 8, 0, 1, 4, true, false)
-ENTRY(wgmma_f16_n256, F16, 256, 1, true, 1, 4, 5, 0, 1, 0, true, false)
-ENTRY(wgmma_f16_n64_small, F16, 64, 1, true, 1, 8, 8, 0, 1, 0, false, false)
-ENTRY(wgmma_f16_n32_small, F16, 32, 1, true, 1, 8, 8, 0, 1, 0, false, false)
-ENTRY(wgmma_tf32x3_c32, TF32X3, 32, 4, false, 2, 3, 0, 4, 1, 0, false, false)
-ENTRY(wgmma_tf32x3_n64, TF32X3, 64, 4, true, 1, 3, 6, 0, 1, 0, false, false)
-ENTRY(wgmma_tf32x3_n128, TF32X3, 128, 2, true, 1, 3, 5, 0, 1, 0, false, false)
-ENTRY(wgmma_tf32x3_n64_small, TF32X3, 64, 1, true, 1, 5, 6, 0, 1, 0, false, false)
-ENTRY(wgmma_f16_s2_c32, F16, 64, 4, false, 1, 5, 0, 2, 2, 0, false, false)
-ENTRY(wgmma_f16_s2_n128, F16, 128, 2, true, 1, 3, 8, 0, 2, 0, false, false)
-ENTRY(wgmma_f16_s2_n64_small, F16, 64, 1, true, 1, 5, 8, 0, 2, 0, false, false)
-ENTRY(wgmma_tf32_s2_c32, TF32, 64, 4, false, 1, 4, 0, 4, 2, 0, false, false)
-ENTRY(wgmma_tf32_s2_n128, TF32, 128, 2, true, 1, 3, 8, 0, 2, 0, false, false)
-ENTRY(wgmma_tf32_s2_n64_small, TF32, 64, 1, true, 1, 5, 8, 0, 2, 0, false, false)
-ENTRY(wgmma_tf32x3_s2_n64, TF32X3, 64, 2, true, 1, 2, 6, 0, 2, 0, false, false)
-ENTRY(wgmma_tf32x3_s2_n128, TF32X3, 128, 2, true, 1, 2, 3, 0, 2, 0, false, false)
-ENTRY(wgmma_tf32x3_s2_n64_small, TF32X3, 64, 1, true, 1, 3, 6, 0, 2, 0, false, false)
-ENTRY(wgmma_tf32x3_c32_g0, TF32X3, 32, 4, true, 1, 4, 0, 4, 1, 0, true, true)
-ENTRY(wgmma_tf32x3_c32_g1, TF32X3, 32, 2, true, 1, 6, 0, 4, 1, 0, true, true)
-ENTRY(wgmma_tf32x3_n64_g1, TF32X3, 64, 2, true, 1, 4, 8, 0, 1, 0, true, true)
-ENTRY(wgmma_tf32x3_n64_g2, TF32X3, 64, 2, true, 1, 4, 8, 0, 1, 3, true, true)
-ENTRY(wgmma_tf32x3_n128_g1, TF32X3, 128, 1, true, 1, 4, 5, 0, 1, 0, true, true)
-ENTRY(wgmma_tf32x3_n128_g2, TF32X3, 128, 2, true, 1, 3, 2, 0, 1, 0, true, true)
-ENTRY(wgmma_tf32x3_s2_n64_g1, TF32X3, 64, 2, true, 1, 2, 6, 0, 2, 0, true, true)
-ENTRY(wgmma_tf32x3_s2_n64_g2, TF32X3, 64, 1, true, 1, 4, 8, 0, 2, 0, true, true)
-ENTRY(wgmma_tf32x3_s2_n128_g1, TF32X3, 128, 1, true, 1, 3, 3, 0, 2, 0, true, true)
-ENTRY(wgmma_tf32_c64_g1, TF32, 64, 4, true, 1, 2, 7, 0, 1, 0, true, true)
-ENTRY(wgmma_tf32_c64_g2, TF32, 64, 2, true, 1, 5, 14, 0, 1, 0, true, true)
-ENTRY(wgmma_tf32_n128_g1, TF32, 128, 2, true, 1, 3, 4, 0, 1, 0, true, true)
-ENTRY(wgmma_f16_c64_g1, F16, 64, 4, true, 1, 4, 0, 4, 1, 0, true, true)
-ENTRY(wgmma_f16_c64_g2, F16, 64, 4, true, 2, 2, 0, 4, 1, 0, true, true)
-ENTRY(wgmma_f16_n128_g1, F16, 128, 2, true, 1, 4, 8, 0, 1, 4, true, true)
+//                           math    NT   RW shared pairs A  W  resident pairs, kernel, stride, staged, loads
+ENTRY(wgmma_f16_c64, F16, 64, 4, false, 1, 7, 0, 4, 3, 1, true, false)
+ENTRY(wgmma_f16_n128, F16, 128, 2, true, 1, 4, 8, 0, 3, 1, true, false)
+ENTRY(wgmma_f16_n256, F16, 256, 1, true, 1, 4, 5, 0, 3, 1, true, false)
+ENTRY(wgmma_f16_n64_small, F16, 64, 1, true, 1, 8, 8, 0, 3, 1, false, false)
+ENTRY(wgmma_f16_n32_small, F16, 32, 1, true, 1, 8, 8, 0, 3, 1, false, false)
+ENTRY(wgmma_f16_s2_c32, F16, 64, 2, true, 1, 4, 0, 2, 3, 2, true, true)
+ENTRY(wgmma_f16_s2_n128, F16, 128, 2, true, 1, 3, 8, 0, 3, 2, false, true)
+ENTRY(wgmma_f16_s2_n64_small, F16, 64, 1, true, 1, 5, 8, 0, 3, 2, false, true)
+ENTRY(wgmma_f16_1x1_n64, F16, 64, 2, true, 1, 6, 6, 0, 1, 2, true, true)
+ENTRY(wgmma_f16_1x1_n128, F16, 128, 2, true, 1, 6, 6, 0, 1, 2, true, true)
+ENTRY(wgmma_tf32_c32, TF32, 32, 4, false, 4, 3, 0, 4, 3, 1, false, false)
+ENTRY(wgmma_tf32_c64, TF32, 64, 4, true, 1, 2, 7, 0, 3, 1, true, true)
+ENTRY(wgmma_tf32_n64, TF32, 64, 2, true, 1, 5, 14, 0, 3, 1, true, true)
+ENTRY(wgmma_tf32_n128, TF32, 128, 2, true, 1, 3, 4, 0, 3, 1, true, false)
+ENTRY(wgmma_tf32_n256, TF32, 256, 1, true, 1, 6, 6, 0, 3, 1, false, false)
+ENTRY(wgmma_tf32_n64_small, TF32, 64, 1, true, 1, 8, 8, 0, 3, 1, false, false)
+ENTRY(wgmma_tf32_n32_small, TF32, 32, 1, true, 1, 8, 8, 0, 3, 1, false, false)
+ENTRY(wgmma_tf32_s2_c32, TF32, 64, 2, true, 1, 4, 0, 4, 3, 2, false, true)
+ENTRY(wgmma_tf32_s2_n128, TF32, 128, 2, true, 1, 3, 8, 0, 3, 2, false, true)
+ENTRY(wgmma_tf32_s2_n64_small, TF32, 64, 1, true, 1, 5, 8, 0, 3, 2, false, true)
+ENTRY(wgmma_tf32_1x1_n64, TF32, 64, 2, true, 1, 6, 6, 0, 1, 2, true, true)
+ENTRY(wgmma_tf32_1x1_n128, TF32, 128, 2, true, 1, 5, 3, 0, 1, 2, true, true)
+ENTRY(wgmma_tf32x3_c32, TF32X3, 32, 2, true, 1, 6, 0, 4, 3, 1, true, true)
+ENTRY(wgmma_tf32x3_n64, TF32X3, 64, 2, true, 1, 4, 8, 0, 3, 1, true, true)
+ENTRY(wgmma_tf32x3_n128, TF32X3, 128, 1, true, 1, 4, 5, 0, 3, 1, true, true)
+ENTRY(wgmma_tf32x3_n64_small, TF32X3, 64, 1, true, 1, 8, 8, 0, 3, 1, false, true)
+ENTRY(wgmma_tf32x3_s2_n64, TF32X3, 64, 2, true, 1, 3, 4, 0, 3, 2, true, true)
+ENTRY(wgmma_tf32x3_s2_n128, TF32X3, 128, 1, true, 1, 3, 4, 0, 3, 2, true, true)
+ENTRY(wgmma_tf32x3_s2_n64_small, TF32X3, 64, 1, true, 1, 5, 8, 0, 3, 2, false, true)
+ENTRY(wgmma_tf32x3_1x1_n64, TF32X3, 64, 2, true, 1, 6, 6, 0, 1, 2, true, true)
+ENTRY(wgmma_tf32x3_1x1_n128, TF32X3, 128, 2, true, 1, 4, 3, 0, 1, 2, true, true)
+ENTRY(wgmma_f16_s2_n128_g1, F16, 128, 2, true, 1, 2, 6, 0, 3, 2, true, true)
+ENTRY(wgmma_f16_s2_n128_g2, F16, 128, 1, true, 1, 4, 8, 0, 3, 2, true, true)
+ENTRY(wgmma_tf32_s2_c32_g1, TF32, 64, 2, true, 1, 3, 8, 0, 3, 2, true, true)
+ENTRY(wgmma_tf32_s2_n128_g2, TF32, 128, 1, true, 1, 3, 8, 0, 3, 2, true, true)

@@ -55,15 +55,6 @@ __device__ inline void copy_box(u32 dst, const TensorMap* map, u32 barrier, int 
         : "memory");
 }
 
-// The same of a four-dimensional tensor.
-__device__ inline void copy_box(u32 dst, const TensorMap* map, u32 barrier, int x, int y, int z, int u) {
-    asm volatile(
-        "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(
-            dst),
-        "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(u)
-        : "memory");
-}
-
 // Copies `bytes` consecutive bytes, a multiple of 16.
 __device__ inline void copy_bulk(u32 dst, const void* src, u32 bytes, u32 barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(dst), "l"(src),
