@@ -306,8 +306,9 @@ __device__ void consume(const ConvArgs& p, Layout<S> at, u32 group) {
                 for (int i = 0; i < S::KERNEL * S::PAIRS; i++) {
                     const int pair = i / S::KERNEL, kx = i % S::KERNEL;
                     if (!S::RESIDENT) barrier_wait(at.w_full(w.stage), w.phase);
-                    // With so few registers in use, the compiler would otherwise let every product wait for the one before.
-                    if (S::RW == 1 && S::PARTS == 1) wgmma_wait<0>();
+                    // The next loads must not go where products under way read. At one step a turn of the loop they would; with few
+                    // registers in use, the compiler avoids it by taking the products one by one.
+                    if (S::KERNEL * S::PAIRS == 1 || (S::RW == 1 && S::PARTS == 1)) wgmma_wait<0>();
                     Fragments<S> f;
                     f.load(at.a(stage) + pair * 2 * S::PLANE, row, kx);
                     wgmma_wait<0>();
@@ -431,5 +432,3 @@ ENTRY(wgmma_tf32x3_n64_small, TF32X3, 64, 1, true, 1, 8, 8, 0, 3, 1, false, true
 ENTRY(wgmma_tf32x3_s2_n64, TF32X3, 64, 2, true, 1, 3, 4, 0, 3, 2, true, true)
 ENTRY(wgmma_tf32x3_s2_n128, TF32X3, 128, 1, true, 1, 3, 4, 0, 3, 2, true, true)
 ENTRY(wgmma_tf32x3_s2_n64_small, TF32X3, 64, 1, true, 1, 5, 8, 0, 3, 2, false, true)
-ENTRY(wgmma_tf32x3_1x1_n64, TF32X3, 64, 2, true, 1, 6, 6, 0, 1, 2, true, true)
-ENTRY(wgmma_tf32x3_1x1_n128, TF32X3, 128, 2, true, 1, 4, 3, 0, 1, 2, true, true)

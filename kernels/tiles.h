@@ -128,14 +128,6 @@
 #define wgmma_tf32x3_s2_n64_small_ROWS 2
 #define wgmma_tf32x3_s2_n64_small_UNITS 2
 #define wgmma_tf32x3_s2_n64_small_SHARED 203480
-#define wgmma_tf32x3_1x1_n64_NT 64
-#define wgmma_tf32x3_1x1_n64_ROWS 4
-#define wgmma_tf32x3_1x1_n64_UNITS 2
-#define wgmma_tf32x3_1x1_n64_SHARED 191192
-#define wgmma_tf32x3_1x1_n128_NT 128
-#define wgmma_tf32x3_1x1_n128_ROWS 4
-#define wgmma_tf32x3_1x1_n128_UNITS 2
-#define wgmma_tf32x3_1x1_n128_SHARED 224392
 
 // Blocks of 32 channels for Hopper: output columns of a strip, threads, bytes of shared memory
 #define BLOCK_COLS 62
