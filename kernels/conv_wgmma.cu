@@ -180,7 +180,13 @@ template <class S>
 __device__ inline void finish_staged(const ConvArgs& p, const Tile& tile, u32 out, u32 row, const float* sum) {
     constexpr int TOGETHER = 4 / S::RW; // fragments whose residuals are loaded before the first is stored
     const u32 lane = threadIdx.x % WARP, pixel = threadIdx.x % 128 / WARP * 16 + lane / 4;
-    bool overflow = false;
+    float largest = 0.0f; // of the magnitudes inside the map; NaN does not count
+    bool inside[S::RW][2];
+#pragma unroll
+    for (int o = 0; o < S::RW; o++)
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            inside[o][half] = tile.row + row + o < p.h_out && tile.col + pixel + 8 * half < p.w_out;
 #pragma unroll
     for (int first = 0; first < S::NT / 8; first += TOGETHER) {
         const auto place = [&](int i, int o, int half) {
@@ -203,15 +209,13 @@ __device__ inline void finish_staged(const ConvArgs& p, const Tile& tile, u32 ou
         if (p.residual) each([&](int i, int o, int half, int at) { residual[at] = load_pair<S::M>(place(i, o, half)); });
         each([&](int i, int o, int half, int at) {
             const float* v = sum + o * S::NT / 2 + 4 * i + 2 * half;
-            float a = v[0] + bias[i - first].x, b = v[1] + bias[i - first].y;
-            if (p.residual) a += residual[at].x, b += residual[at].y;
+            float a = v[0] + bias[i - first].x + residual[at].x, b = v[1] + bias[i - first].y + residual[at].y;
             if (p.relu) a = relu(a), b = relu(b);
-            if (S::M == F16 && tile.row + row + o < p.h_out && tile.col + pixel + 8 * half < p.w_out)
-                overflow |= fabsf(a) > FP16_MAX || fabsf(b) > FP16_MAX;
+            if (S::M == F16 && inside[o][half]) largest = fmaxf(largest, fmaxf(fabsf(a), fabsf(b)));
             store_pair<S::M>(place(i, o, half), make_float2(a, b));
         });
     }
-    if (overflow) *p.overflow = 1;
+    if (largest > FP16_MAX) *p.overflow = 1;
     async_proxy_fence();
 }
 
