@@ -1,4 +1,5 @@
-// Convolutions by FP32 multiply-adds, on any GPU from 7.5: 3x3 at stride 1 and 2, 1x1 at stride 2.
+// Convolutions by FP32 multiply-adds, on any GPU from 7.5: 3x3 at stride 1 and 2, 1x1 at stride 2 and, as a
+// matrix product over a map of one row, at stride 1.
 //
 // A block computes ROWS x F32_COLS pixels of NT channels, a thread 8 neighbouring pixels of a row and CHANNELS (8 or 4)
 // channels of each in registers. Shared memory holds, for one unit of 4 input channels, the tile of the input with its
@@ -227,8 +228,7 @@ __device__ inline void convolve(const ConvArgs& p) {
 
 //                       taps stride rows NT channels stages
 ENTRY(conv3x3_f32_n32, 3, 1, 8, 32, 8, 2)
-ENTRY(conv3x3_f32_n64, 3, 1, 4, 64, 8, 2)
-ENTRY(conv3x3_f32_n64_small, 3, 1, 1, 64, 4, 2)
-ENTRY(conv3x3s2_f32_n64, 3, 2, 2, 64, 8, 2)
-ENTRY(conv3x3s2_f32_n64_small, 3, 2, 1, 64, 4, 2)
+ENTRY(conv3x3_f32_n64, 3, 1, 1, 64, 4, 2)
+ENTRY(conv3x3s2_f32_n64, 3, 2, 1, 64, 4, 2)
 ENTRY(conv1x1s2_f32_n64, 1, 2, 2, 64, 8, 4)
+ENTRY(gemm_f32_n64, 1, 1, 1, 64, 4, 4)

@@ -1,4 +1,5 @@
-// Convolutions on the tensor cores of any GPU: 3x3 at stride 1 and 2, 1x1 at stride 2. FP16 from 7.5, TF32 and 3xTF32
+// Convolutions on the tensor cores of any GPU: 3x3 at stride 1 and 2, 1x1 at stride 2 and,
+// as a matrix product over a map of one row, at stride 1. FP16 from 7.5, TF32 and 3xTF32
 // from 8.0.
 //
 // A block computes ROWS x COLS pixels and NT output channels, a warp 16 BLOCKS_M of the pixels and 32 of the channels.
@@ -227,4 +228,5 @@ ENTRY(mma_tf32x3_n64_slim, TF32X3, 3, 1, 2, 32, 64, 2, 2)
 ENTRY(mma_tf32x3_s2_n64, TF32X3, 3, 2, 4, 32, 64, 2, 1)
 ENTRY(mma_tf32x3_s2_n64_slim, TF32X3, 3, 2, 2, 32, 64, 2, 2)
 ENTRY(mma_tf32x3_1x1_n64, TF32X3, 1, 2, 4, 32, 64, 2, 3)
+ENTRY(mma_tf32x3_gemm_n128, TF32X3, 1, 1, 1, 128, 128, 4, 4)
 #endif

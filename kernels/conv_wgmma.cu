@@ -400,10 +400,12 @@ __device__ inline void convolve(const ConvArgs& p, const TensorMap& map) {
 }
 
 #define ENTRY(NAME, ...)                                                                                                     \
-    extern "C" __global__ void __launch_bounds__(384, 1)                                                                     \
+    extern "C" __global__ void __launch_bounds__(WGMMA_THREADS, 1)                                                                   \
         NAME(const __grid_constant__ ConvArgs p, const __grid_constant__ TensorMap map) {                                    \
         typedef Shape<__VA_ARGS__> S;                                                                                        \
-        static_assert(S::SHARED <= NAME##_SHARED && S::ROWS == NAME##_ROWS && S::NT == NAME##_NT, "tiles.h");                \
+        static_assert(S::SHARED <= NAME##_SHARED && S::ROWS == NAME##_ROWS && S::NT == NAME##_NT &&                          \
+                          2 * S::PAIRS == NAME##_UNITS,                                                                      \
+                      "tiles.h");                                                                                            \
         convolve<S>(p, map);                                                                                                 \
     }
 

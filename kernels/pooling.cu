@@ -24,9 +24,8 @@ __device__ inline void pool(const PoolArgs& p) {
     if (line >= CHANNELS / UNIT * p.height) return;
     const PoolJob& job = p.jobs[blockIdx.x];
 
-    const u64 map = (u64)(CHANNELS / UNIT) * p.height * p.width;
-    const uint4* part0 = (const uint4*)p.maps + job.map0 * map + line * p.width + job.first0;
-    const uint4* part1 = (const uint4*)p.maps + job.map1 * map + line * p.width + job.first1;
+    const uint4* part0 = (const uint4*)p.maps + job.unit0 + (u64)line * job.pitch0;
+    const uint4* part1 = (const uint4*)p.maps + job.unit1 + (u64)line * job.pitch1;
     const u32 count0 = job.count0;
     float v[FRAMES_LANE][UNIT];
 #pragma unroll

@@ -12,8 +12,8 @@
 // FP16
 #define FP16_MAX 65504
 
-// Hopper's convolutions: columns, then channels and rows of a tile, units of a
-// box and bytes of shared memory for every entry
+// Hopper's convolutions: columns and threads of all, then channels and rows of a tile, units of the input that one stage
+// holds, and bytes of shared memory for every entry
 #define WGMMA_COLS 64
 #define WGMMA_THREADS 384
 #define wgmma_f16_c64_NT 64
@@ -263,6 +263,13 @@
 #define mma_tf32x3_1x1_n64_BLOCKS 0
 #define mma_tf32x3_1x1_n64_STAGE 8192
 #define mma_tf32x3_1x1_n64_STAGES 3
+#define mma_tf32x3_gemm_n128_ROWS 1
+#define mma_tf32x3_gemm_n128_COLS 128
+#define mma_tf32x3_gemm_n128_NT 128
+#define mma_tf32x3_gemm_n128_THREADS 256
+#define mma_tf32x3_gemm_n128_BLOCKS 0
+#define mma_tf32x3_gemm_n128_STAGE 12288
+#define mma_tf32x3_gemm_n128_STAGES 4
 
 // FP32 convolutions: columns of every tile, then its channels and rows, threads, blocks per SM that the registers must
 // allow, and bytes of shared memory from 8.0 and on 7.5 for every entry
@@ -274,29 +281,23 @@
 #define conv3x3_f32_n32_SHARED 32896
 #define conv3x3_f32_n32_SHARED_75 32768
 #define conv3x3_f32_n64_NT 64
-#define conv3x3_f32_n64_ROWS 4
-#define conv3x3_f32_n64_THREADS 256
-#define conv3x3_f32_n64_BLOCKS 2
-#define conv3x3_f32_n64_SHARED 32768
-#define conv3x3_f32_n64_SHARED_75 32768
-#define conv3x3_f32_n64_small_NT 64
-#define conv3x3_f32_n64_small_ROWS 1
-#define conv3x3_f32_n64_small_THREADS 128
-#define conv3x3_f32_n64_small_BLOCKS 4
-#define conv3x3_f32_n64_small_SHARED 25536
-#define conv3x3_f32_n64_small_SHARED_75 16384
+#define conv3x3_f32_n64_ROWS 1
+#define conv3x3_f32_n64_THREADS 128
+#define conv3x3_f32_n64_BLOCKS 4
+#define conv3x3_f32_n64_SHARED 25536
+#define conv3x3_f32_n64_SHARED_75 16384
 #define conv3x3s2_f32_n64_NT 64
-#define conv3x3s2_f32_n64_ROWS 2
+#define conv3x3s2_f32_n64_ROWS 1
 #define conv3x3s2_f32_n64_THREADS 128
 #define conv3x3s2_f32_n64_BLOCKS 4
-#define conv3x3s2_f32_n64_SHARED 41472
-#define conv3x3s2_f32_n64_SHARED_75 20736
-#define conv3x3s2_f32_n64_small_NT 64
-#define conv3x3s2_f32_n64_small_ROWS 1
-#define conv3x3s2_f32_n64_small_THREADS 128
-#define conv3x3s2_f32_n64_small_BLOCKS 4
-#define conv3x3s2_f32_n64_small_SHARED 32256
-#define conv3x3s2_f32_n64_small_SHARED_75 16384
+#define conv3x3s2_f32_n64_SHARED 32256
+#define conv3x3s2_f32_n64_SHARED_75 16384
+#define gemm_f32_n64_NT 64
+#define gemm_f32_n64_ROWS 1
+#define gemm_f32_n64_THREADS 128
+#define gemm_f32_n64_BLOCKS 4
+#define gemm_f32_n64_SHARED 16384
+#define gemm_f32_n64_SHARED_75 16384
 #define conv1x1s2_f32_n64_NT 64
 #define conv1x1s2_f32_n64_ROWS 2
 #define conv1x1s2_f32_n64_THREADS 128
@@ -322,3 +323,41 @@
 #define DENSE_TILE 64
 #define DENSE_STEP 32
 #define DENSE_SPLITS 20
+
+// Log-mel features
+#define FBANK_FFT 512
+#define FBANK_FRAME 400
+#define FBANK_MELS 80
+#define FBANK_THREADS 128
+#define FBANK_FEATURE_THREADS 320
+#define FBANK_SLIDING_ROWS 64
+
+// Front of the segmentation network: filters, taps and stride of the first convolution, taps of a chunk, positions and
+// threads of a block, outputs after pooling; then the convolutions over time: positions (after pooling) and threads of a
+// block, channels of a step; then threads of a normalisation and its longest channel
+#define SINC_FILTERS 80
+#define SINC_TAPS 251
+#define SINC_STRIDE 10
+#define SINC_CHUNK 63
+#define SINC_POSITIONS 128
+#define SINC_THREADS 320
+#define SINC_POOLED 5325
+#define TIME_CONV_POSITIONS 32
+#define TIME_CONV_THREADS 256
+#define TIME_CONV_STEP 4
+#define NORM_THREADS 256
+#define NORM_LONGEST 1773
+
+// Recurrence: units of a direction, windows and threads of a block, weights of a thread that stay in registers, bytes of
+// those in shared memory from 8.0 on and on 7.5
+#define LSTM_HIDDEN 128
+#define LSTM_WINDOWS 4
+#define LSTM_THREADS 512
+#define LSTM_REGISTERS 84
+#define LSTM_SHARED 90112
+#define LSTM_SHARED_75 49152
+
+// Linear layers and classes: units of a layer, frames of a block, classes
+#define CLASSIFY_THREADS 128
+#define CLASSIFY_FRAMES 32
+#define CLASSIFY_CLASSES 7

@@ -54,9 +54,10 @@ fn the_check_sees_a_forbidden_use() {
 }
 
 #[test]
-fn unsafe_code_is_denied_everywhere() {
+fn only_the_launch_module_may_hold_unsafe_code() {
     for file in rust_files(source()) {
         let text = std::fs::read_to_string(&file).expect("readable source");
-        assert!(!text.contains("allow(unsafe_code)"), "{}", file.display());
+        let may = file.ends_with("backend/cuda/launch.rs");
+        assert_eq!(text.contains("allow(unsafe_code)"), may, "{}", file.display());
     }
 }

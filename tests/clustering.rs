@@ -16,7 +16,7 @@ use speakrs_app::timeline::segment::{segments, speakers};
 use speakrs_app::timeline::{SegmentOptions, Turns, turns};
 
 use crate::parity::Capture;
-use crate::support::npy::fixtures;
+use crate::support::fixtures::fixtures;
 
 const DIM: usize = 16;
 

@@ -5,11 +5,12 @@ use speakrs_app::features::{Fbank, subtract_mean};
 use speakrs_app::models::ModelPack;
 use speakrs_app::models::windows::{WINDOW_SAMPLES, Windows};
 
+use crate::support::fixtures::fixtures;
 use crate::support::npy;
 
 /// The folder of the reference outputs, or `None` after saying that it is absent.
 fn reference(name: &str) -> Option<std::path::PathBuf> {
-    npy::fixtures().map(|fixtures| fixtures.join("../models/reference").join(name))
+    fixtures().map(|fixtures| fixtures.join("../models/reference").join(name))
 }
 
 fn array(name: &str) -> Vec<f32> {

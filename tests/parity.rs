@@ -16,7 +16,8 @@ use speakrs_app::timeline::reconstruct::{Run, columns, reconstruct};
 use speakrs_app::timeline::segment::{label, segments};
 use speakrs_app::timeline::{Segment, SegmentOptions, turns};
 
-use crate::support::npy::{Array, fixtures, load, load_npz};
+use crate::support::fixtures::fixtures;
+use crate::support::npy::{Array, load, load_npz};
 
 const DIM: usize = 256;
 

@@ -12,9 +12,10 @@ use speakrs_app::models::powerset;
 use speakrs_app::models::windows::{Activity, DEFAULT_STEP_SAMPLES, Windows};
 use speakrs_app::pipeline::{Diarization, Engine, Mode, Monitor, Settings, Stage};
 
+use crate::support::fixtures::fixtures;
 use crate::support::npy;
 
-static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::open(None, "cpu").expect("bundled models"));
+static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::open(None, "cpu", None).expect("bundled models"));
 static BACKEND: LazyLock<CpuBackend> =
     LazyLock::new(|| CpuBackend::new(&ModelPack::load(None).expect("bundled models")));
 
@@ -36,7 +37,7 @@ fn waveform(samples: Vec<f32>) -> Waveform {
 }
 
 fn clip(fixture: &str) -> Option<Vec<f32>> {
-    let path = npy::fixtures()?.join("parity").join(fixture).join("clip_16k.wav");
+    let path = fixtures()?.join("parity").join(fixture).join("clip_16k.wav");
     let mut reader = hound::WavReader::open(path).expect("clip");
     Some(reader.samples::<i16>().map(|s| f32::from(s.expect("sample")) / 32_768.0).collect())
 }
@@ -57,7 +58,7 @@ fn segmentation_from_audio_equals_the_capture() {
         let Some(samples) = clip(fixture) else { return };
         let windows = Windows::new(samples.len(), DEFAULT_STEP_SAMPLES);
         let activity = BACKEND.segment(&samples, &windows, &mut |_| ControlFlow::Continue(())).expect("runs");
-        let path = npy::fixtures().expect("seen").join("parity").join(fixture).join("segmentations.npz");
+        let path = fixtures().expect("seen").join("parity").join(fixture).join("segmentations.npz");
         let expected = npy::load_npz(&path, "segmentations").to_f32();
         let actual: Vec<f32> = (0..activity.windows())
             .flat_map(|c| activity.window(c).as_flattened().to_vec())
@@ -119,7 +120,8 @@ fn results_do_not_depend_on_the_number_of_threads() {
             let short = Windows::new(16_000 * 12, DEFAULT_STEP_SAMPLES);
             let speech = Activity::new(vec![1; short.count() * 589 * 3]);
             let accurate = BACKEND.embed(&samples[..16_000 * 12], &short, &speech, go_on).expect("runs");
-            [scores, fast, accurate].map(|v| v.into_iter().map(f32::to_bits).collect::<Vec<_>>())
+            [scores, fast.values, accurate.values]
+                .map(|v| v.into_iter().map(f32::to_bits).collect::<Vec<_>>())
         })
     };
     let one = run(1);

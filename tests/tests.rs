@@ -7,6 +7,8 @@ mod audio;
 mod cli;
 mod clustering;
 #[cfg(feature = "cuda")]
+mod dispatch;
+#[cfg(feature = "cuda")]
 mod kernels;
 mod models;
 mod parity;

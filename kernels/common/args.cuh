@@ -42,14 +42,14 @@ struct BlockArgs {
     u32 padding;
 };
 
-// One window to pool. Its trunk frames are `count0` frames of map `map0` from frame `first0`, then the rest of
-// POOL_FRAMES from frame `first1` of map `map1`: a window may straddle two blocks of the shared trunk.
+// One window to pool. Its trunk frames are `count0` frames from unit `unit0` of the buffer on, in lines that are `pitch0`
+// units apart, then the rest of POOL_FRAMES from `unit1` on: a window may straddle two blocks of the shared trunk.
 struct PoolJob {
-    u32 map0;
-    u32 first0;
+    u32 unit0;
+    u32 pitch0;
     u32 count0;
-    u32 map1;
-    u32 first1;
+    u32 unit1;
+    u32 pitch1;
     u32 mask[3][4]; // 3 local speakers, one bit per trunk frame
 };
 
@@ -59,8 +59,6 @@ struct PoolArgs {
     float* statistics;    // [jobs][3][2][256 * height]: mean then standard deviation, each channel-major
     u32 jobs_count;
     u32 height;
-    u32 width;
-    u32 padding;
 };
 
 // out[row] = w * in[row] + bias
@@ -83,4 +81,103 @@ struct PackArgs {
     u32 cout;
     u32 kernel;
     u32 tile;             // output channels of one tile
+};
+
+// Log-mel energies of frames that start `shift` samples apart, from sample `first` on; zeros behind the last sample.
+struct LogMelArgs {
+    const float* samples;
+    const float* window;  // [FBANK_FRAME]
+    const float* roots;   // [FBANK_FFT / 2][2]: e^(-2 pi i k / FBANK_FFT)
+    const u32* filters;   // [FBANK_MELS][3]: first bin, number of bins, index of the first weight
+    const float* weights;
+    float* out;           // [frames][FBANK_MELS]
+    u32 first;
+    u32 shift;
+    u32 samples_count;
+    float floor;
+};
+
+// Features of windows or blocks: `rows` rows from row starts[i] of `log_mel` on, without a mean.
+struct FeatureArgs {
+    const float* log_mel; // [total][FBANK_MELS]
+    const u32* starts;
+    float* out;           // [windows][rows][FBANK_MELS]
+    u32 rows;
+    u32 span;             // rows of the sliding mean
+    u32 total;
+    u32 padding;
+};
+
+// What normalises the waveform of each window.
+struct WaveArgs {
+    const float* samples;
+    const u32* starts;    // first sample of every window
+    double* moments;      // [windows][2]: scale, shift
+    u32 window;           // samples of a window
+    u32 samples_count;
+    float scale;          // learned
+    float shift;
+};
+
+struct SincArgs {
+    const float* samples;
+    const float* filters; // [SINC_TAPS, padded to chunks][SINC_FILTERS]
+    float* out;           // [rows][SINC_FILTERS][positions]
+    u32 first;
+    u32 row_step;
+    u32 positions;
+    u32 samples_count;
+};
+
+struct PoolNormArgs {
+    const float* in;      // output of sinc_filter
+    const u32* offsets;   // of every window's first value of filter 0
+    const double* moments;
+    const float* sums;    // of the taps of every filter
+    const float* gain;
+    const float* shift;
+    float* out;           // [windows][SINC_FILTERS][SINC_POOLED]
+    u64 pitch;            // from one filter to the next
+};
+
+struct TimeConvArgs {
+    const float* in;      // [windows][inputs][length]
+    const float* weights; // [inputs, padded to steps][5][64]
+    const float* bias;
+    float* out;           // [windows][channels][pooled]
+    u32 inputs;
+    u32 length;
+    u32 channels;
+    u32 pooled;
+};
+
+struct NormaliseArgs {
+    float* x;             // [windows][channels][length]
+    const float* gain;
+    const float* shift;
+    float* map;           // [channels / 4][windows * length][4]
+    u32 channels;
+    u32 length;
+};
+
+struct LstmArgs {
+    const float* projected; // map [2 * LSTM_HIDDEN][windows * frames][4]: the gates of a unit are one unit of the map
+    const float* weights;   // [2][LSTM_HIDDEN][LSTM_THREADS]
+    float* out;             // map [2 * LSTM_HIDDEN / 4][windows * frames][4]
+    u32 windows;
+    u32 frames;
+};
+
+struct ClassifyArgs {
+    const float* in;        // map [64][frames][4]
+    const float* weights0;  // [256][128]
+    const float* bias0;
+    const float* weights1;  // [128][128]
+    const float* bias1;
+    const float* weights2;  // [CLASSIFY_CLASSES][128]
+    const float* bias2;
+    u8* classes;            // [frames]
+    float* scores;          // [frames][CLASSIFY_CLASSES], or null
+    u32 frames;
+    u32 padding;
 };

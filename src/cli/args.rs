@@ -10,6 +10,7 @@ use clap::{ArgAction, Parser, ValueEnum};
 
 use super::score::ReportArgs;
 use crate::app::export::{self, FORMATS, Format};
+use crate::backend;
 use crate::pipeline;
 
 const AFTER_HELP: &str = "\
@@ -28,6 +29,9 @@ Results:
 
 Scoring:
   speakrs-app score REF HYP  compares RTTM files without any audio; see speakrs-app score --help
+
+Devices:
+  speakrs-app devices        lists the GPUs and says which can be used; see speakrs-app devices --help
 
 Exit codes:
   0    every recording is done (one without speech counts as done)
@@ -106,6 +110,10 @@ pub struct Args {
     #[arg(long, default_value = "auto")]
     pub device: String,
 
+    /// Arithmetic of the embedding network: auto takes the fastest that keeps the accuracy (on a CPU fp32)
+    #[arg(long, value_enum, default_value = "auto")]
+    pub precision: Precision,
+
     /// Folder of the models [default: the ones that come with the program]
     #[arg(long, value_name = "DIR", env = "SPEAKRS_APP_MODELS")]
     pub models: Option<PathBuf>,
@@ -149,6 +157,30 @@ impl From<Mode> for pipeline::Mode {
         match mode {
             Mode::Accurate => Self::Accurate,
             Mode::Fast => Self::Fast,
+        }
+    }
+}
+
+/// Arithmetic of the embedding network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Precision {
+    /// The fastest that keeps the accuracy of the embeddings
+    Auto,
+    /// 32-bit floating point, or an error of that class
+    Fp32,
+    /// Operands rounded to 10 bits of mantissa (GPUs from compute capability 8.0 on)
+    Tf32,
+    /// 16-bit operands, 32-bit sums (GPUs)
+    Fp16,
+}
+
+impl From<Precision> for Option<backend::Precision> {
+    fn from(precision: Precision) -> Self {
+        match precision {
+            Precision::Auto => None,
+            Precision::Fp32 => Some(backend::Precision::Fp32),
+            Precision::Tf32 => Some(backend::Precision::Tf32),
+            Precision::Fp16 => Some(backend::Precision::Fp16),
         }
     }
 }

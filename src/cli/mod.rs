@@ -2,6 +2,7 @@
 //! Depends on `app` and `pipeline`. The only module that writes to the terminal.
 
 pub mod args;
+pub mod devices;
 pub mod exit;
 pub mod plan;
 pub mod progress;
@@ -18,7 +19,7 @@ use clap::Parser;
 
 use args::Args;
 use exit::Exit;
-use plan::{Plan, PlanError, Refusal};
+use plan::{Plan, Refusal};
 use progress::{Stop, Terminal};
 use run::Summary;
 use score::Truth;
@@ -31,6 +32,9 @@ pub fn main() -> Exit {
     let typed: Vec<OsString> = env::args_os().collect();
     if typed.get(1).is_some_and(|word| word == "score") {
         return score::main(&typed[2..]);
+    }
+    if typed.get(1).is_some_and(|word| word == "devices") {
+        return devices::main(&typed[2..]);
     }
     let args = match Args::try_parse_from(&typed) {
         Ok(args) => args,
@@ -54,10 +58,7 @@ fn headless(args: &Args, terminal: &Terminal) -> Exit {
         Ok(plan) => plan,
         Err(error) => {
             terminal.complain(&error.to_string());
-            return match error {
-                PlanError::Usage(_) => Exit::Usage,
-                PlanError::Environment(_) => Exit::Environment,
-            };
+            return Exit::Usage;
         }
     };
     let truth = match Truth::read(args) {
@@ -104,7 +105,10 @@ fn work(plan: &Plan, terminal: &Terminal, truth: Option<Truth>) -> anyhow::Resul
         .num_threads(plan.threads.unwrap_or(0))
         .build_global()
         .context("cannot start the threads")?;
-    let engine = Engine::open(plan.models.as_deref(), &plan.device)?;
+    let engine = Engine::open(plan.models.as_deref(), &plan.device, plan.precision)?;
+    if let Some(reason) = engine.device_reason() {
+        terminal.note(&format!("computing on the CPU: {reason}"));
+    }
     let settings = plan.settings(engine.default_mode());
     let (backend, speakers) = (engine.backend(), settings.speakers);
     tracing::info!(

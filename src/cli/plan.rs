@@ -10,6 +10,7 @@ use crate::app::export::write::WriteError;
 use crate::app::inputs;
 use crate::app::jobs::{self, Existing, Job, JobError, Wishes};
 use crate::audio::SAMPLE_RATE;
+use crate::backend::Precision;
 use crate::clustering::SpeakerBounds;
 use crate::models::windows::{DEFAULT_STEP_SAMPLES, WINDOW_SAMPLES};
 use crate::pipeline::{Mode, Settings};
@@ -33,6 +34,8 @@ pub struct Plan {
     pub threads: Option<usize>,
     /// Device to compute on.
     pub device: String,
+    /// Arithmetic; `None` leaves the choice to the program.
+    pub precision: Option<Precision>,
     /// Folder of the models.
     pub models: Option<PathBuf>,
     mode: Option<Mode>,
@@ -55,32 +58,26 @@ impl Refusal {
     }
 }
 
-/// Why there is no plan at all.
+/// What is wrong with the command line.
 #[derive(Debug, thiserror::Error)]
-pub enum PlanError {
-    /// The command line is wrong.
-    #[error("{0} (see --help)")]
-    Usage(String),
-    /// The requested device cannot be used.
-    #[error("{0}")]
-    Environment(String),
-}
+#[error("{0} (see --help)")]
+pub struct PlanError(String);
 
 impl Plan {
     /// Checks `args` and finds the recordings. What has to be left out comes as refusals beside the plan.
     /// Makes the folders of the results, to find out whether they can be written to.
     ///
     /// # Errors
-    /// If the arguments contradict each other or ask for a device that this version cannot use.
+    /// If the arguments contradict each other or make no sense.
     pub fn new(args: &Args) -> Result<(Self, Vec<Refusal>), PlanError> {
         let step = step(args.step)?;
         let speakers = speakers(args)?;
         check_device(&args.device)?;
         if args.inputs.is_empty() {
-            return Err(PlanError::Usage("no input given; name files, folders or patterns".into()));
+            return Err(PlanError("no input given; name files, folders or patterns".into()));
         }
         if args.reference.is_some() && !args.format.iter().any(|format| format.name == "rttm") {
-            return Err(PlanError::Usage("--reference scores RTTM results: add rttm to --format".into()));
+            return Err(PlanError("--reference scores RTTM results: add rttm to --format".into()));
         }
 
         let found = inputs::find(&args.inputs, args.recursive);
@@ -99,6 +96,7 @@ impl Plan {
             decoders: args.jobs.get(),
             threads: args.threads.map(NonZeroUsize::get),
             device: args.device.clone(),
+            precision: args.precision.into(),
             models: args.models.clone().filter(|path| !path.as_os_str().is_empty()),
             mode: args.mode.map(Mode::from),
             step,
@@ -147,12 +145,12 @@ fn step(typed: Option<f64>) -> Result<f64, PlanError> {
     let Some(seconds) = typed else { return Ok(DEFAULT_STEP_SAMPLES as f64 / rate) };
     let longest = WINDOW_SAMPLES as f64 / rate;
     if !(seconds > 0.0 && seconds <= longest) {
-        return Err(PlanError::Usage(format!("--step {seconds}: must be above 0 and at most {longest}")));
+        return Err(PlanError(format!("--step {seconds}: must be above 0 and at most {longest}")));
     }
     let samples = (seconds * rate).round();
     if samples < 1.0 || (seconds * rate - samples).abs() > 1e-6 {
         let reason = format!("--step {seconds}: must be a whole number of samples (1/{SAMPLE_RATE} s)");
-        return Err(PlanError::Usage(reason));
+        return Err(PlanError(reason));
     }
     Ok(samples / rate)
 }
@@ -162,7 +160,7 @@ fn speakers(args: &Args) -> Result<SpeakerBounds, PlanError> {
         && min > max
     {
         let reason = format!("--min-speakers {min} is above --max-speakers {max}");
-        return Err(PlanError::Usage(reason));
+        return Err(PlanError(reason));
     }
     Ok(SpeakerBounds {
         num: args.num_speakers.map(NonZeroUsize::get),
@@ -172,17 +170,13 @@ fn speakers(args: &Args) -> Result<SpeakerBounds, PlanError> {
 }
 
 fn check_device(device: &str) -> Result<(), PlanError> {
-    let is_cuda = match device.split_once(':') {
-        None => device == "cuda",
+    let known = match device.split_once(':') {
+        None => matches!(device, "auto" | "cpu" | "cuda"),
         Some((kind, number)) => kind == "cuda" && number.parse::<u16>().is_ok(),
     };
-    if is_cuda {
-        let reason = format!("{device}: computing on NVIDIA GPUs is not built into this version yet");
-        return Err(PlanError::Environment(format!("{reason} (use --device auto or cpu)")));
-    }
-    if !matches!(device, "auto" | "cpu") {
+    if !known {
         let reason = format!("--device {device}: must be auto, cpu, cuda or cuda:N");
-        return Err(PlanError::Usage(reason));
+        return Err(PlanError(reason));
     }
     Ok(())
 }

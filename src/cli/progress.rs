@@ -55,6 +55,15 @@ impl Terminal {
         }
     }
 
+    /// Says something that is good to know and concerns no recording in particular.
+    pub fn note(&self, text: &str) {
+        match self.format {
+            LogFormat::Text if self.quiet => {}
+            LogFormat::Text => self.print("", text),
+            LogFormat::Json => tracing::info!("{text}"),
+        }
+    }
+
     /// Reports a recording that failed.
     pub fn fail(&self, path: &Path, reason: &str) {
         match self.format {

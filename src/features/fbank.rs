@@ -37,6 +37,19 @@ pub struct Fbank {
     floor: f32,
 }
 
+/// The numbers behind a [`Fbank`].
+#[cfg(feature = "cuda")]
+pub(crate) struct Tables<'a> {
+    /// Weights of the samples of a frame.
+    pub window: &'a [f32],
+    /// Length of the Fourier transform.
+    pub fft: usize,
+    /// First bin and weights of every mel filter.
+    pub filters: Vec<(usize, &'a [f32])>,
+    /// Least mel energy.
+    pub floor: f32,
+}
+
 impl Fbank {
     /// `floor` is the least mel energy before the logarithm, a property of the embedding model: the official
     /// model uses the float epsilon, the bundled one 10 (its model card says why).
@@ -45,6 +58,13 @@ impl Fbank {
             (0..FRAME).map(|n| (0.54 - 0.46 * (TAU * n as f64 / (FRAME - 1) as f64).cos()) as f32).collect();
         let fft = RealFftPlanner::new().plan_fft_forward(FFT);
         Self { window, filters: filters(MELS, FFT), fft, floor: floor.max(f32::EPSILON) }
+    }
+
+    /// What another implementation of the same transform needs.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn tables(&self) -> Tables<'_> {
+        let filters = self.filters.iter().map(|filter| (filter.first, filter.weights.as_slice())).collect();
+        Tables { window: &self.window, fft: FFT, filters, floor: self.floor }
     }
 
     /// Natural logarithm of the mel energies of all whole frames in `samples` (16 kHz, in [-1, 1]), row-major

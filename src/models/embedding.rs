@@ -29,6 +29,26 @@ pub struct ConvShape {
     pub output: usize,
 }
 
+/// The convolutions in order of execution: a name, what each computes, and the rows of its input.
+pub fn convolutions() -> Vec<(String, ConvShape, usize)> {
+    let conv = |kernel, stride, input, output| ConvShape { kernel, stride, input, output };
+    let mut all = vec![("stem".to_owned(), conv(3, 1, 1, STAGES[0].0), MELS)];
+    let (mut input, mut height, mut block) = (STAGES[0].0, MELS, 0);
+    for (stage, (channels, count)) in STAGES.into_iter().enumerate() {
+        for index in 0..count {
+            let stride = if stage > 0 && index == 0 { 2 } else { 1 };
+            all.push((format!("block{block}.conv1"), conv(3, stride, input, channels), height));
+            if input != channels {
+                all.push((format!("block{block}.shortcut"), conv(1, stride, input, channels), height));
+            }
+            height = height.div_ceil(stride);
+            all.push((format!("block{block}.conv2"), conv(3, 1, channels, channels), height));
+            (input, block) = (channels, block + 1);
+        }
+    }
+    all
+}
+
 /// A convolution with its batch normalisation folded into weights and bias.
 #[derive(Debug, Clone)]
 pub struct Conv {

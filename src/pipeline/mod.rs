@@ -9,7 +9,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::audio::{SAMPLE_RATE, Waveform};
-use crate::backend::{self, Backend, BackendError, BackendInfo, Progress};
+use crate::backend::{self, Backend, BackendError, BackendInfo, Opened, Precision, Progress};
 use crate::clustering::{ClusteringError, Params, Plda, SpeakerBounds};
 use crate::models::manifest::ClusteringDefaults;
 use crate::models::windows::{WINDOW_SAMPLES, Windows};
@@ -129,6 +129,7 @@ pub enum EngineError {
 /// Models and device, loaded once and shared by all recordings.
 pub struct Engine {
     backend: Box<dyn Backend>,
+    device_reason: Option<String>,
     plda: Plda,
     params: Params,
     model: String,
@@ -137,15 +138,21 @@ pub struct Engine {
 
 impl Engine {
     /// Loads the model pack in `models` (`None`: see [`crate::models::manifest::find_models`]) and opens `device`
-    /// (`auto`, `cpu`, `cuda`, `cuda:N`).
+    /// (`auto`, `cpu`, `cuda`, `cuda:N`) in `precision` (`None`: the fastest that keeps the accuracy).
     ///
     /// # Errors
     /// If models are missing or damaged, or the device cannot be used.
-    pub fn open(models: Option<&Path>, device: &str) -> Result<Self, EngineError> {
+    pub fn open(
+        models: Option<&Path>,
+        device: &str,
+        precision: Option<Precision>,
+    ) -> Result<Self, EngineError> {
         let pack = ModelPack::load(models)?;
         let ClusteringDefaults { threshold, fa, fb, max_iterations } = pack.clustering;
+        let Opened { backend, reason } = backend::open(device, precision, &pack)?;
         Ok(Self {
-            backend: backend::open(device, &pack)?,
+            backend,
+            device_reason: reason,
             plda: Plda::new(pack.plda)?,
             params: Params { threshold, fa, fb, max_iterations, ..Params::default() },
             shared_trunk_validated: pack.shared_trunk_validated,
@@ -156,6 +163,11 @@ impl Engine {
     /// What the networks run on.
     pub fn backend(&self) -> BackendInfo {
         self.backend.info().clone()
+    }
+
+    /// Why the networks do not run on a GPU, if the choice of the device was left to the program.
+    pub fn device_reason(&self) -> Option<&str> {
+        self.device_reason.as_deref()
     }
 
     /// Name of the model pack.
@@ -192,8 +204,8 @@ impl Engine {
         })?;
         let options = SegmentOptions { duration: waveform.duration(), ..SegmentOptions::default() };
         let turns = steps.run(Stage::Clustering, |_| {
-            let (params, bounds) = (&self.params, &settings.speakers);
-            Ok(turns(&windows, &activity, &embeddings, &self.plda, params, bounds, &options)?)
+            let (params, bounds, values) = (&self.params, &settings.speakers, &embeddings.values);
+            Ok(turns(&windows, &activity, values, &self.plda, params, bounds, &options)?)
         })?;
 
         let speaker = |(index, embedding)| Speaker { label: label(index), embedding };
@@ -204,7 +216,7 @@ impl Engine {
             duration: waveform.duration(),
             settings: *settings,
             model: self.model.clone(),
-            backend: self.backend(),
+            backend: BackendInfo { precision: embeddings.precision, ..self.backend() },
             warnings: turns.warnings,
             timings: steps.timings,
         })

@@ -84,7 +84,7 @@ class PackArgs(ctypes.Structure):
 
 class PoolArgs(ctypes.Structure):
     _fields_ = [(n, ctypes.c_void_p) for n in "maps jobs statistics".split()] + [
-        (n, ctypes.c_uint) for n in "jobs_count height width padding".split()
+        (n, ctypes.c_uint) for n in "jobs_count height".split()
     ]
 
 
@@ -205,17 +205,18 @@ def microseconds(go, repeats=20):
     return statistics.median(times)
 
 
-# name: channels in, out, kernel, stride, height, width, how often in the trunk
+# name: channels in, out, kernel, stride, height, width, how often in the trunk (gemm: the inputs of the LSTM)
 LAYERS = {
     "s1_32": (32, 32, 3, 1, 80, 998, 6), "s1_64": (64, 64, 3, 1, 40, 499, 7),
     "s1_128": (128, 128, 3, 1, 20, 250, 11), "s1_256": (256, 256, 3, 1, 10, 125, 5),
     "s2_32": (32, 64, 3, 2, 80, 998, 1), "s2_64": (64, 128, 3, 2, 40, 499, 1), "s2_128": (128, 256, 3, 2, 20, 250, 1),
+    "gemm_64": (64, 1024, 1, 1, 1, 589, 0), "gemm_256": (256, 1024, 1, 1, 1, 589, 0),
     "1x1_32": (32, 64, 1, 2, 80, 998, 1), "1x1_64": (64, 128, 1, 2, 40, 499, 1), "1x1_128": (128, 256, 1, 2, 20, 250, 1),
 }
 
 
 def serves(entry, layer):
-    kind = "1x1" if "1x1" in entry else "s2" if "s2_" in entry else "s1"
+    kind = "gemm" if "gemm" in entry else "1x1" if "1x1" in entry else "s2" if "s2_" in entry else "s1"
     if layer.split("_")[0] != kind:
         return False
     cin, cout = LAYERS[layer][:2]
@@ -308,6 +309,8 @@ def cudnn(batches):
         dtype = torch.float16 if math == "fp16" else torch.float32
         total = dict.fromkeys(batches, 0.0)
         for name, (cin, cout, k, stride, h, width, count) in LAYERS.items():
+            if not count:
+                continue
             line = f"cudnn {math} {name:8s}"
             for b in batches:
                 best = float("inf")
@@ -384,12 +387,13 @@ def stem(math):
 
 def pool(math):
     maps = to_map(torch.rand(16, 256, 10, 125, device="cuda"), math)
-    # map0, first0, count0, map1, first1 and 3 masks of 4 words: all frames, every other one, none
-    word = lambda value: [value] * 4
-    jobs = torch.tensor([[m, 0, 125, m, 0] + word(-1) + word(0x55555555) + word(0) for m in range(15)] + [[14, 25, 100, 15, 0] + word(-1) + word(0x55555555) + word(0)],
-                        dtype=torch.int32, device="cuda")
+    # unit0, pitch0, count0, unit1, pitch1 and 3 masks of 4 words: all frames, every other one, none
+    size = maps[0].numel() // unit(math)
+    masks = sum(([word] * 4 for word in (-1, 0x55555555, 0)), [])
+    jobs = [[m * size, 125, 125, 0, 0] + masks for m in range(15)] + [[14 * size + 25, 125, 100, 15 * size, 125] + masks]
+    jobs = torch.tensor(jobs, dtype=torch.int32, device="cuda")
     out = torch.full((16, 3, 2, 2560), float("nan"), device="cuda")
-    args = PoolArgs(maps.data_ptr(), jobs.data_ptr(), out.data_ptr(), 16, 10, 125, 0)
+    args = PoolArgs(maps.data_ptr(), jobs.data_ptr(), out.data_ptr(), 16, 10)
     go = lambda s: launch("pooling.cu", f"pool_{math}", (16, ceil(256 // unit(math) * 10, T["POOL_THREADS"] // 32), 1), T["POOL_THREADS"], 0, s, args)
     go(stream())
     frames = from_map(maps).double().reshape(16, 2560, 125)

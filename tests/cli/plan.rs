@@ -1,7 +1,7 @@
 //! From arguments to a checked plan.
 
 use speakrs_app::app::jobs::uri;
-use speakrs_app::cli::plan::{Plan, PlanError};
+use speakrs_app::cli::plan::Plan;
 use speakrs_app::pipeline::Mode;
 
 use super::fakes::{at, bare, folder, names, plan};
@@ -134,11 +134,11 @@ fn settings() {
 #[test]
 fn devices() {
     let check = |device| plan(&["x", "--device", device]).map(drop);
-    assert!(check("auto").is_ok() && check("cpu").is_ok());
-    assert!(matches!(check("cuda"), Err(PlanError::Environment(_))));
-    assert!(matches!(check("cuda:1"), Err(PlanError::Environment(_))));
+    for device in ["auto", "cpu", "cuda", "cuda:1"] {
+        assert!(check(device).is_ok(), "{device}");
+    }
     for device in ["gpu", "cuda:", "cuda:x", "cuda:-1", "cpu:0", ""] {
-        assert!(matches!(check(device), Err(PlanError::Usage(_))), "{device}");
+        assert!(check(device).is_err(), "{device}");
     }
 }
 

@@ -10,11 +10,15 @@ use speakrs_app::timeline::rttm;
 
 use super::fakes::{at, folder, names};
 
+/// Hides every GPU, so that the same happens on every computer.
+const NO_GPU: &str = "-1";
+
 fn program(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_speakrs-app"));
     for name in ["RUST_LOG", "NO_COLOR", "SPEAKRS_APP_MODELS"] {
         command.env_remove(name);
     }
+    command.env("CUDA_VISIBLE_DEVICES", NO_GPU);
     // An open standard input that never ends shows that nothing waits for it.
     let mut child = command
         .args(arguments)
@@ -84,12 +88,81 @@ fn usage_errors() {
 }
 
 #[test]
-fn a_gpu_cannot_be_had_yet() {
+fn a_device_that_cannot_be_used_is_named_with_the_reason() {
     let root = folder(&[("a.wav", "")]);
-    for device in ["cuda", "cuda:1"] {
-        let (code, text) = run(&[&at(&root, "a.wav"), "--device", device]);
-        assert_eq!((code, text.lines().count()), (4, 1), "{text}");
-        assert!(text.contains("not built into this version"), "{text}");
+    let cases: [&[&str]; 5] = [
+        &["--device", "cuda"],
+        &["--device", "cuda:1"],
+        &["--device", "cpu", "--precision", "fp16"],
+        &["--precision", "tf32"],
+        &["--device", "auto", "--precision", "fp16"],
+    ];
+    for device in cases {
+        let (code, text) = run(&[&[at(&root, "a.wav").as_str()], device].concat());
+        assert_eq!((code, text.lines().count()), (4, 1), "{device:?} {text}");
+        let named =
+            format!("speakrs-app: {}: ", device.iter().find(|a| a.starts_with('c')).unwrap_or(&"auto"));
+        assert!(text.starts_with(&named), "{device:?} {text}");
+        assert!(
+            text.contains("NVIDIA driver") || text.contains("fp32 only") || text.contains("GPU"),
+            "{text}"
+        );
+    }
+}
+
+/// Drivers that cannot serve: an empty library, one of CUDA 11, the stand-in that toolkits bring.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_driver_that_cannot_serve_is_one_line_and_the_cpu_does_the_work() {
+    let version = |number: u32, status: u32| {
+        format!(
+            "int cuInit(unsigned f) {{ return {status}; }} int cuDriverGetVersion(int *v) {{ *v = {number}; return 0; }} \
+             int cuGetErrorString(int e, const char **s) {{ *s = \"stub library\"; return 0; }} \
+             int cuTensorMapEncodeTiled(void) {{ return 0; }}"
+        )
+    };
+    let cases = [
+        ("int nothing;".into(), "the NVIDIA driver is too old: it supports no version that it tells"),
+        (
+            version(11_080, 0),
+            "the NVIDIA driver is too old: it supports CUDA 11.8, needed is CUDA 12.0 or newer",
+        ),
+        (version(12_040, 34), "starting the NVIDIA driver: stub library (CUDA error 34)"),
+    ];
+    for (source, reason) in cases {
+        let root = folder(&[("driver.c", source.as_str()), ("a.wav", "this is no audio")]);
+        let library = at(&root, "libcuda.so.1");
+        let built = Command::new("cc").args(["-shared", "-o", &library, &at(&root, "driver.c")]).status();
+        if !built.is_ok_and(|status| status.success()) {
+            return eprintln!("SKIPPED: no C compiler");
+        }
+        let run = |device: &str| {
+            let output = Command::new(env!("CARGO_BIN_EXE_speakrs-app"))
+                .args(["--headless", &at(&root, "a.wav"), "--device", device])
+                .env("LD_LIBRARY_PATH", root.path())
+                .output()
+                .unwrap();
+            (output.status.code(), String::from_utf8(output.stderr).unwrap())
+        };
+        let (code, text) = run("cuda");
+        assert_eq!((code, text.lines().count()), (Some(4), 1), "{text}");
+        assert!(text.starts_with(&format!("speakrs-app: cuda: {reason}")), "{text}");
+        let (code, text) = run("auto");
+        assert_eq!(code, Some(1), "{text}");
+        assert!(text.starts_with(&format!("speakrs-app: computing on the CPU: {reason}")), "{text}");
+    }
+}
+
+#[test]
+fn devices_are_listed_with_the_reason_if_one_cannot_be_used() {
+    let output = program(&["devices", "--explain"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines[0].starts_with("cpu     ") && lines[1].starts_with("cuda    not usable: "), "{text}");
+    for wrong in [&["--batch", "0"][..], &["--precision", "fp8"], &["x"]] {
+        assert_eq!(program(&[&["devices"], wrong].concat()).status.code(), Some(2), "{wrong:?}");
     }
 }
 
@@ -127,7 +200,9 @@ fn text_posing_as_audio_fails_with_a_reason_and_leaves_nothing() {
     let root = folder(&[("a.wav", "this is no audio")]);
     let (code, text) = run(&[&at(&root, "a.wav")]);
     assert_eq!(code, 1, "{text}");
-    assert!(text.starts_with(&format!("speakrs-app: {}: ", at(&root, "a.wav"))), "{text}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("speakrs-app: computing on the CPU: "), "{text}");
+    assert!(lines[1].starts_with(&format!("speakrs-app: {}: ", at(&root, "a.wav"))), "{text}");
     assert!(text.ends_with("speakrs-app: 0 done, 1 failed\n"), "{text}");
     assert_eq!(names(root.path()), ["a.wav"]);
 }
@@ -165,6 +240,7 @@ fn a_signal_stops_and_leaves_no_partial_file() {
         let mut child = Command::new(env!("CARGO_BIN_EXE_speakrs-app"))
             .args(["--headless", "-v", &at(&root, "long.wav")])
             .env_remove("RUST_LOG")
+            .env("CUDA_VISIBLE_DEVICES", NO_GPU)
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();

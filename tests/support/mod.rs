@@ -1,3 +1,4 @@
 //! Helpers shared by the tests.
 
+pub mod fixtures;
 pub mod npy;

@@ -1,7 +1,7 @@
 //! Reading of numpy captures.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use npyz::{DType, NpyFile, Order};
 
@@ -21,21 +21,6 @@ impl Array {
     pub fn to_usize(&self) -> Vec<usize> {
         self.data.iter().map(|&v| v as usize).collect()
     }
-}
-
-/// The folder with captures of the reference pipeline, which are not part of the repository. Without it tests that
-/// need them are skipped, with a note; on CI that is an error.
-pub fn fixtures() -> Option<PathBuf> {
-    let path = std::env::var_os("SPEAKRS_APP_FIXTURES").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/fixtures")),
-        PathBuf::from,
-    );
-    if path.is_dir() {
-        return Some(path);
-    }
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "no fixtures at {}", path.display());
-    eprintln!("SKIPPED: no fixtures at {}; set SPEAKRS_APP_FIXTURES", path.display());
-    None
 }
 
 /// Reads a `.npy` file.

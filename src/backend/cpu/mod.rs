@@ -17,20 +17,13 @@ use rayon::prelude::*;
 
 use self::segmentation::Segmentation;
 use self::trunk::{Head, Trunk, pool};
-use super::{Backend, BackendError, BackendInfo, Observer, Precision, Progress};
-use crate::features::{FRAME, Fbank, MELS, SHIFT, frames_in, subtract_mean, subtract_sliding_mean};
+use super::blocks::{Block, blocks, has_speech, spoken_slices};
+use super::{Backend, BackendError, BackendInfo, Embeddings, Observer, Precision, Progress, report};
+use crate::features::{Fbank, MELS, frames_in, subtract_mean};
 use crate::models::ModelPack;
-use crate::models::embedding::{EMBEDDING_DIM, TIME_REDUCTION, TRUNK_DIM};
-use crate::models::powerset;
+use crate::models::embedding::{EMBEDDING_DIM, TRUNK_DIM};
 use crate::models::windows::{Activity, LOCAL_SPEAKERS, WINDOW_SAMPLES, Windows};
 
-/// Windows that go through segmentation together: enough for full matrix products in the LSTM.
-const GROUP: usize = 16;
-/// fbank frames of one block of the shared trunk: 60 s (C17).
-const BLOCK: usize = 6_000;
-/// fbank frames on both sides of a block: more than half the trunk's receptive field, a multiple of
-/// [`TIME_REDUCTION`] (C17).
-const MARGIN: usize = 160;
 /// Embeddings whose linear layer is one matrix product.
 const HEAD_ROWS: usize = 32;
 
@@ -88,22 +81,12 @@ impl CpuBackend {
         }
     }
 
-    /// Trunk frames of fbank frames `core` of a recording of `total` fbank frames (C17).
-    fn shared_block(&self, samples: &[f32], core: Range<usize>, total: usize) -> Vec<f32> {
-        let span = frames_in(WINDOW_SAMPLES);
-        let block = core.start.saturating_sub(MARGIN)..(core.end + MARGIN).min(total);
-        let source = block.start.saturating_sub(span / 2)..(block.end + span / 2).min(total);
-        let end = (source.end - 1) * SHIFT + FRAME;
-        let mut audio = samples[(source.start * SHIFT).min(samples.len())..end.min(samples.len())].to_vec();
-        audio.resize(end - source.start * SHIFT, 0.0);
-        let log_mel = self.fbank.log_mel(&audio);
-        let rows = block.start - source.start..block.end - source.start;
-        let features = subtract_sliding_mean(&log_mel, rows, span);
-        let mut frames = self.trunk.run(&features, &|_, _, _| {});
-        let first = (core.start - block.start) / TIME_REDUCTION;
-        let count = core.len().div_ceil(TIME_REDUCTION);
-        frames.truncate((first + count) * TRUNK_DIM);
-        frames.drain(..first * TRUNK_DIM);
+    /// Trunk frames of the core of `block`.
+    fn shared_block(&self, samples: &[f32], block: &Block) -> Vec<f32> {
+        let mut frames = self.trunk.run(&block.features(samples, &self.fbank), &|_, _, _| {});
+        let core = block.core_in_trunk();
+        frames.truncate(core.end * TRUNK_DIM);
+        frames.drain(..core.start * TRUNK_DIM);
         frames
     }
 }
@@ -125,10 +108,6 @@ fn pool_window(frames: &[f32], activity: &Activity, c: usize) -> Vec<Slot> {
         .collect()
 }
 
-fn has_speech(activity: &Activity, c: usize) -> bool {
-    (0..LOCAL_SPEAKERS).any(|s| activity.is_active(c, s))
-}
-
 impl Backend for CpuBackend {
     fn info(&self) -> &BackendInfo {
         &self.info
@@ -140,19 +119,7 @@ impl Backend for CpuBackend {
         windows: &Windows,
         progress: Progress<'_>,
     ) -> Result<Activity, BackendError> {
-        let count = windows.count();
-        let groups: Vec<Range<usize>> =
-            (0..count).step_by(GROUP).map(|c| c..(c + GROUP).min(count)).collect();
-        let mut data = Vec::new();
-        for batch in groups.chunks(rayon::current_num_threads()) {
-            let decoded: Vec<Vec<u8>> = batch
-                .par_iter()
-                .map(|group| powerset::decode(&self.log_probabilities(samples, windows, group.clone())))
-                .collect();
-            data.extend(decoded.into_iter().flatten());
-            report(progress, batch[batch.len() - 1].end, count)?;
-        }
-        Ok(Activity::new(data))
+        self.segmentation.activity(samples, windows, progress)
     }
 
     fn embed(
@@ -161,7 +128,7 @@ impl Backend for CpuBackend {
         windows: &Windows,
         activity: &Activity,
         progress: Progress<'_>,
-    ) -> Result<Vec<f32>, BackendError> {
+    ) -> Result<Embeddings, BackendError> {
         let mut out = self.silent_slots(windows.count());
         let spoken: Vec<usize> = (0..windows.count()).filter(|&c| has_speech(activity, c)).collect();
         let mut done = 0;
@@ -181,7 +148,7 @@ impl Backend for CpuBackend {
             done += batch.len();
             report(progress, done, spoken.len())?;
         }
-        Ok(out)
+        Ok(Embeddings { values: out, precision: Precision::Fp32 })
     }
 
     fn embed_shared(
@@ -190,22 +157,17 @@ impl Backend for CpuBackend {
         windows: &Windows,
         activity: &Activity,
         progress: Progress<'_>,
-    ) -> Result<Vec<f32>, BackendError> {
+    ) -> Result<Embeddings, BackendError> {
         let mut out = self.silent_slots(windows.count());
-        let spoken: Vec<(usize, Range<usize>)> = (0..windows.count())
-            .filter(|&c| has_speech(activity, c))
-            .map(|c| (c, trunk_slice(windows, c)))
-            .collect();
-        let total = frames_in(windows.start_sample(windows.count() - 1) + WINDOW_SAMPLES);
+        let spoken = spoken_slices(windows, activity);
+        let blocks = blocks(windows);
         // Trunk frames in `held` start at trunk frame `origin`; windows are pooled as soon as their last one is there.
         let (mut held, mut origin, mut next) = (Vec::<f32>::new(), 0, 0);
-        for start in (0..total).step_by(BLOCK) {
-            let core = start..(start + BLOCK).min(total);
-            let trunk_core = start / TIME_REDUCTION..core.end.div_ceil(TIME_REDUCTION);
-            let wanted =
-                spoken[next..].iter().any(|(_, s)| s.start < trunk_core.end && s.end > trunk_core.start);
+        for block in &blocks {
+            let trunk_core = block.trunk_core();
+            let wanted = block.is_wanted(&spoken[next..]);
             if wanted {
-                held.extend(self.shared_block(samples, core.clone(), total));
+                held.extend(self.shared_block(samples, block));
             } else {
                 held.resize(held.len() + trunk_core.len() * TRUNK_DIM, 0.0);
             }
@@ -222,9 +184,9 @@ impl Backend for CpuBackend {
             let keep = spoken.get(next).map_or(trunk_core.end, |(_, slice)| slice.start.min(trunk_core.end));
             held.drain(..(keep - origin) * TRUNK_DIM);
             origin = keep;
-            report(progress, core.end, total)?;
+            report(progress, block.core.end, block.total)?;
         }
-        Ok(out)
+        Ok(Embeddings { values: out, precision: Precision::Fp32 })
     }
 
     fn trace(&self, samples: &[f32], observe: Observer<'_>) -> Result<(), BackendError> {
@@ -239,22 +201,8 @@ impl Backend for CpuBackend {
     }
 }
 
-/// Trunk frames that window `c` pools: `[round(start / 8), + 125)` (C17).
-fn trunk_slice(windows: &Windows, c: usize) -> Range<usize> {
-    let start = windows.start_sample(c) as f64 / (SHIFT * TIME_REDUCTION) as f64;
-    let first = start.round_ties_even() as usize;
-    first..first + frames_in(WINDOW_SAMPLES).div_ceil(TIME_REDUCTION)
-}
-
-fn report(progress: Progress<'_>, done: usize, total: usize) -> Result<(), BackendError> {
-    match progress(done as f32 / total as f32) {
-        std::ops::ControlFlow::Continue(()) => Ok(()),
-        std::ops::ControlFlow::Break(()) => Err(BackendError::Cancelled),
-    }
-}
-
 /// The processor's model name as the operating system tells it, else its architecture.
-fn processor_name() -> String {
+pub fn processor_name() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     name.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())

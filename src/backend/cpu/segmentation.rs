@@ -1,17 +1,21 @@
 //! segmentation-3.0 over groups of windows (C3).
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::gemm::{Output, gemm, transposed};
 use super::lstm::Layer;
 use super::sincnet::SincNet;
-use crate::backend::Observer;
-use crate::models::powerset::CLASSES;
+use crate::backend::{BackendError, Observer, Progress, report};
+use crate::models::powerset::{self, CLASSES};
 use crate::models::segmentation::{
     CONV_CHANNELS, HIDDEN, LINEAR, Linear, SINC_FILTERS, SINC_STRIDE, SINC_TAPS, SegmentationWeights,
 };
-use crate::models::windows::{WINDOW_FRAMES, WINDOW_SAMPLES, Windows};
+use crate::models::windows::{Activity, WINDOW_FRAMES, WINDOW_SAMPLES, Windows};
 
+/// Windows that go through the network together: enough for full matrix products in the LSTM.
+const GROUP: usize = 16;
 /// Slope of the leaky rectifier after the linear layers.
 const LEAK: f32 = 0.01;
 
@@ -46,6 +50,31 @@ pub(super) struct Segmentation {
 }
 
 impl Segmentation {
+    /// Which local speakers are active in every window of `samples` (C3, C4).
+    ///
+    /// # Errors
+    /// If the caller stops it.
+    pub fn activity(
+        &self,
+        samples: &[f32],
+        windows: &Windows,
+        progress: Progress<'_>,
+    ) -> Result<Activity, BackendError> {
+        let count = windows.count();
+        let groups: Vec<Range<usize>> =
+            (0..count).step_by(GROUP).map(|c| c..(c + GROUP).min(count)).collect();
+        let mut data = Vec::new();
+        for batch in groups.chunks(rayon::current_num_threads()) {
+            let decoded: Vec<Vec<u8>> = batch
+                .par_iter()
+                .map(|group| powerset::decode(&self.run(samples, windows, group.clone(), &|_, _, _| {})))
+                .collect();
+            data.extend(decoded.into_iter().flatten());
+            report(progress, batch[batch.len() - 1].end, count)?;
+        }
+        Ok(Activity::new(data))
+    }
+
     pub fn new(weights: &SegmentationWeights) -> Self {
         let layer = |(index, layer)| {
             let widths: &[usize] = if index == 0 { &[CONV_CHANNELS] } else { &[HIDDEN, HIDDEN] };
@@ -64,7 +93,7 @@ impl Segmentation {
         &self,
         samples: &[f32],
         windows: &Windows,
-        range: std::ops::Range<usize>,
+        range: Range<usize>,
         observe: Observer<'_>,
     ) -> Vec<f32> {
         let count = range.len();
@@ -84,7 +113,7 @@ impl Segmentation {
         &self,
         samples: &[f32],
         windows: &Windows,
-        range: std::ops::Range<usize>,
+        range: Range<usize>,
         observe: Observer<'_>,
     ) -> Vec<Vec<f32>> {
         let per_window = |filtered: Option<&[f32]>, c: usize| {
