@@ -1,5 +1,5 @@
 // architectures: sm_90a
-// Convolutions for Hopper, 3x3 at stride 1 and 2 and 1x1 at stride 2: warpgroup matrix products fed by the bulk copy engine.
+// 3x3 convolutions at stride 1 and 2 for Hopper: warpgroup matrix products fed by the bulk copy engine.
 //
 // A block walks over tiles of ROWS x 64 pixels and NT output channels. One warp fetches: the tile of the input with its
 // border (the copy engine writes zeros outside the map) and the weights, each through a ring of stages in shared
@@ -18,8 +18,8 @@
 
 #define TILE_COLS WGMMA_COLS
 
-template <Math M_, int NT_, int RW_, bool SHARED_TILE_, int PAIRS_, int A_STAGES_, int W_STAGES_, int RESIDENT_PAIRS_, int KERNEL_,
-          int STRIDE_, bool STAGED_, bool LOADS_>
+template <Math M_, int NT_, int RW_, bool SHARED_TILE_, int PAIRS_, int A_STAGES_, int W_STAGES_, int RESIDENT_PAIRS_, int STRIDE_,
+          bool STAGED_, bool LOADS_>
 struct Shape {
     static constexpr Math M = M_;
     static constexpr int NT = NT_;                            // output channels of a tile
@@ -29,7 +29,6 @@ struct Shape {
     static constexpr int A_STAGES = A_STAGES_;
     static constexpr int W_STAGES = W_STAGES_;                // stages of the weights; 0: they stay in shared memory
     static constexpr int RESIDENT_PAIRS = RESIDENT_PAIRS_;    // pairs of units of the whole input, if they stay
-    static constexpr int KERNEL = KERNEL_;
     static constexpr int STRIDE = STRIDE_;
 
     static constexpr bool RESIDENT = W_STAGES == 0;
@@ -39,13 +38,12 @@ struct Shape {
     static constexpr bool LOADS = LOADS_;                     // warps load the input into registers, else products read it
     static constexpr int BOXES = STRIDE;                      // halves of a line at stride 2, as a box holds 128 pixels
     static constexpr int LINE = (STRIDE == 1 ? TILE_COLS + 2 : TILE_COLS + 1) * UNIT_BYTES; // of one box
-    static constexpr int LINE_STEP = KERNEL == 1 ? 1 : STRIDE; // from one output row to the next; 1x1 fetches no other lines
-    static constexpr int LINES = LINE_STEP * (ROWS - 1) + KERNEL;
+    static constexpr int LINES = STRIDE * (ROWS - 1) + 3;
     static constexpr int PLANE = LINES * LINE;                // one unit of a box
     static constexpr int BOX = (2 * PAIRS * PLANE + 127) / 128 * 128;
     static constexpr int A_STAGE = BOXES * BOX;
-    static constexpr int W_SLICE = 2 * KERNEL * NT * UNIT_BYTES; // a pair of units, one kx, every ky
-    static constexpr int W_PART = RESIDENT ? RESIDENT_PAIRS * KERNEL * W_SLICE : W_SLICE;
+    static constexpr int W_SLICE = 2 * 3 * NT * UNIT_BYTES;   // a pair of units, one kx, three ky
+    static constexpr int W_PART = RESIDENT ? RESIDENT_PAIRS * 3 * W_SLICE : W_SLICE;
     static constexpr int W_BYTES = PARTS * W_PART * (RESIDENT ? 1 : W_STAGES);
     // One unit of a staged tile: rows of 64 pixels, and what keeps neighbouring units of FP32 in different banks.
     static constexpr int OUT_PLANE = ROWS * TILE_COLS * UNIT_BYTES + (M == F16 ? 0 : 64);
@@ -109,7 +107,7 @@ struct Tile {
 template <class S>
 __device__ void fetch(const ConvArgs& p, const TensorMap* map, Layout<S> at) {
     const u32 units = p.cin / UNIT<S::M>, stages = units / (2 * S::PAIRS), tiles = Tile::count<S>(p);
-    const u32 low = p.cin / UNIT<S::M> * S::KERNEL * S::KERNEL * p.cout * UNIT_BYTES; // the low parts of all weights follow the high ones
+    const u32 low = p.cin / UNIT<S::M> * 9 * p.cout * UNIT_BYTES; // the low parts of all weights follow the high ones
     const char* weights = (const char*)p.w;
     if constexpr (S::RESIDENT) {
         barrier_expect(at.barriers() + 8 * 2 * S::A_STAGES, S::PARTS * S::W_PART);
@@ -123,16 +121,16 @@ __device__ void fetch(const ConvArgs& p, const TensorMap* map, Layout<S> at) {
         for (u32 s = 0; s < stages; s++) {
             barrier_wait(at.a_free(a.stage), a.phase ^ 1);
             barrier_expect(at.a_full(a.stage), S::BOXES * 2 * S::PAIRS * S::PLANE);
-            const int col = (int)tile.col * S::STRIDE - S::KERNEL / 2, row = (int)tile.row * S::LINE_STEP - S::KERNEL / 2;
+            const int col = (int)tile.col * S::STRIDE - 1, row = (int)tile.row * S::STRIDE - 1;
             for (int box = 0; box < S::BOXES; box++)
                 copy_box(at.a(a.stage) + box * S::BOX, map, at.a_full(a.stage), 2 * (col + box * (TILE_COLS + 1)), row,
                          tile.image * units + s * 2 * S::PAIRS);
             a.next();
             if constexpr (!S::RESIDENT) {
-                for (int kx = 0; kx < S::KERNEL; kx++) {
+                for (int kx = 0; kx < 3; kx++) {
                     barrier_wait(at.w_free(w.stage), w.phase ^ 1);
                     barrier_expect(at.w_full(w.stage), S::PARTS * S::W_SLICE);
-                    const char* from = weights + ((u64)(tile.slice * stages + s) * S::KERNEL + kx) * S::W_SLICE;
+                    const char* from = weights + ((u64)(tile.slice * stages + s) * 3 + kx) * S::W_SLICE;
                     for (int part = 0; part < S::PARTS; part++)
                         copy_bulk(at.w(w.stage) + part * S::W_PART, from + part * (u64)low, S::W_SLICE, at.w_full(w.stage));
                     w.next();
@@ -178,15 +176,11 @@ __device__ void carry(const ConvArgs& p, Layout<S> at, u32 out) {
 // Bias, residual and ReLU on the warpgroup's share of a staged tile.
 template <class S>
 __device__ inline void finish_staged(const ConvArgs& p, const Tile& tile, u32 out, u32 row, const float* sum) {
-    constexpr int TOGETHER = 4 / S::RW; // fragments whose residuals are loaded before the first is stored
+    // Whether the residuals of several fragments are loaded before the first is stored: faster for FP32, slower for FP16.
+    constexpr bool AHEAD = S::M != F16 || S::STRIDE == 2;
+    constexpr int TOGETHER = AHEAD ? 4 / S::RW : 1;
     const u32 lane = threadIdx.x % WARP, pixel = threadIdx.x % 128 / WARP * 16 + lane / 4;
-    float largest = 0.0f; // of the magnitudes inside the map; NaN does not count
-    bool inside[S::RW][2];
-#pragma unroll
-    for (int o = 0; o < S::RW; o++)
-#pragma unroll
-        for (int half = 0; half < 2; half++)
-            inside[o][half] = tile.row + row + o < p.h_out && tile.col + pixel + 8 * half < p.w_out;
+    bool overflow = false;
 #pragma unroll
     for (int first = 0; first < S::NT / 8; first += TOGETHER) {
         const auto place = [&](int i, int o, int half) {
@@ -206,16 +200,21 @@ __device__ inline void finish_staged(const ConvArgs& p, const Tile& tile, u32 ou
 #pragma unroll
         for (int i = 0; i < TOGETHER; i++)
             bias[i] = __ldg((const float2*)(p.bias + tile.slice * S::NT + 8 * (first + i)) + lane % 4);
-        if (p.residual) each([&](int i, int o, int half, int at) { residual[at] = load_pair<S::M>(place(i, o, half)); });
+        if (AHEAD && p.residual) each([&](int i, int o, int half, int at) { residual[at] = load_pair<S::M>(place(i, o, half)); });
         each([&](int i, int o, int half, int at) {
             const float* v = sum + o * S::NT / 2 + 4 * i + 2 * half;
-            float a = v[0] + bias[i - first].x + residual[at].x, b = v[1] + bias[i - first].y + residual[at].y;
+            float a = v[0] + bias[i - first].x, b = v[1] + bias[i - first].y;
+            if (p.residual) {
+                const float2 r = AHEAD ? residual[at] : load_pair<S::M>(place(i, o, half));
+                a += r.x, b += r.y;
+            }
             if (p.relu) a = relu(a), b = relu(b);
-            if (S::M == F16 && inside[o][half]) largest = fmaxf(largest, fmaxf(fabsf(a), fabsf(b)));
+            if (S::M == F16 && tile.row + row + o < p.h_out && tile.col + pixel + 8 * half < p.w_out)
+                overflow |= fabsf(a) > FP16_MAX || fabsf(b) > FP16_MAX;
             store_pair<S::M>(place(i, o, half), make_float2(a, b));
         });
     }
-    if (largest > FP16_MAX) *p.overflow = 1;
+    if (overflow) *p.overflow = 1;
     async_proxy_fence();
 }
 
@@ -235,14 +234,14 @@ __device__ inline void multiply(float (&sum)[S::RW * S::NT / 2], u32 a, u32 w, u
 // The lane's part of one pair of units at one kx, for the output rows of its warpgroup: every row of the input once.
 template <class S>
 struct Fragments {
-    static constexpr int COUNT = S::LINE_STEP * (S::RW - 1) + S::KERNEL;
+    static constexpr int COUNT = S::STRIDE * (S::RW - 1) + 3;
     u32 part[S::PARTS][COUNT][4];
 
     __device__ void load(u32 a, u32 row, int kx) {
         const u32 lane = threadIdx.x % WARP;
         u32 pixel = (threadIdx.x % 128 / WARP * 16 + lane % 16) * S::STRIDE + kx;
         if (S::BOXES == 2 && pixel > TILE_COLS) pixel -= TILE_COLS + 1, a += S::BOX;
-        a += row * S::LINE_STEP * S::LINE + lane / 16 * S::PLANE + pixel * UNIT_BYTES;
+        a += row * S::STRIDE * S::LINE + lane / 16 * S::PLANE + pixel * UNIT_BYTES;
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
             load_matrices(part[0][i], a + i * S::LINE);
@@ -260,12 +259,12 @@ struct Fragments {
 
     // The products with the weights `w` of this kx; `part_a` and `part_w` of 3xTF32.
     __device__ void multiply(float (&sum)[S::RW * S::NT / 2], u32 w, int part_a, int part_w) const {
-        const u64 w0 = operand(w + part_w * S::W_PART, S::KERNEL * S::NT * UNIT_BYTES, 128);
+        const u64 w0 = operand(w + part_w * S::W_PART, 3 * S::NT * UNIT_BYTES, 128);
 #pragma unroll
         for (int o = 0; o < S::RW; o++)
 #pragma unroll
-            for (int slot = 0; slot < S::KERNEL; slot++) // as above
-                wgmma<S::M == F16, S::NT>(sum + o * S::NT / 2, part[part_a][S::LINE_STEP * o + S::KERNEL - 1 - slot],
+            for (int slot = 0; slot < 3; slot++) // as above
+                wgmma<S::M == F16, S::NT>(sum + o * S::NT / 2, part[part_a][S::STRIDE * o + 2 - slot],
                                           w0 + (slot * S::NT * UNIT_BYTES >> 4));
     }
 };
@@ -307,18 +306,17 @@ __device__ void consume(const ConvArgs& p, Layout<S> at, u32 group) {
             const u32 stage = a.stage;
             if constexpr (S::LOADS) {
 #pragma unroll
-                for (int i = 0; i < S::KERNEL * S::PAIRS; i++) {
-                    const int pair = i / S::KERNEL, kx = i % S::KERNEL;
+                for (int i = 0; i < 3 * S::PAIRS; i++) {
+                    const int pair = i / 3, kx = i % 3;
                     if (!S::RESIDENT) barrier_wait(at.w_full(w.stage), w.phase);
-                    // The next loads must not go where products under way read. At one step a turn of the loop they would; with few
-                    // registers in use, the compiler avoids it by taking the products one by one.
-                    if (S::KERNEL * S::PAIRS == 1 || (S::RW == 1 && S::PARTS == 1)) wgmma_wait<0>();
+                    // With few registers in use, the compiler would otherwise take the products one by one.
+                    if (S::RW == 1 && S::PARTS == 1) wgmma_wait<0>();
                     Fragments<S> f;
                     f.load(at.a(stage) + pair * 2 * S::PLANE, row, kx);
                     wgmma_wait<0>();
                     if (signals && !S::RESIDENT && held_w >= 0) barrier_arrive(at.w_free(held_w));
                     if (signals && i == 0 && held_a >= 0) barrier_arrive(at.a_free(held_a));
-                    const u32 weights = S::RESIDENT ? at.w(0) + (s * S::KERNEL * S::PAIRS + i) * S::W_SLICE : at.w(w.stage);
+                    const u32 weights = S::RESIDENT ? at.w(0) + (s * 3 * S::PAIRS + i) * S::W_SLICE : at.w(w.stage);
                     wgmma_fence();
                     if (S::PARTS == 2) f.multiply(sum, weights, S::PARTS - 1, 0), f.multiply(sum, weights, 0, S::PARTS - 1);
                     f.multiply(sum, weights, 0, 0);
@@ -332,8 +330,8 @@ __device__ void consume(const ConvArgs& p, Layout<S> at, u32 group) {
                 for (int pair = 0; pair < S::PAIRS; pair++)
 #pragma unroll
                     for (int kx = 0; kx < 3; kx++)
-                        multiply<S>(sum, at.a(stage) + pair * 2 * S::PLANE,
-                                          at.w(0) + ((s * S::PAIRS + pair) * 3 + kx) * S::W_SLICE, row, kx);
+                        multiply<S>(sum, at.a(stage) + pair * 2 * S::PLANE, at.w(0) + ((s * S::PAIRS + pair) * 3 + kx) * S::W_SLICE,
+                                    row, kx);
                 wgmma_commit();
                 wgmma_wait<1>();
                 if (signals && held_a >= 0) barrier_arrive(at.a_free(held_a));
@@ -409,32 +407,29 @@ __device__ inline void convolve(const ConvArgs& p, const TensorMap& map) {
         convolve<S>(p, map);                                                                                                 \
     }
 
-//                           math    NT   RW shared pairs A  W  resident pairs, kernel, stride, staged, loads
-ENTRY(wgmma_f16_c64, F16, 64, 4, false, 1, 7, 0, 4, 3, 1, true, false)
-ENTRY(wgmma_f16_n128, F16, 128, 2, true, 1, 4, 8, 0, 3, 1, true, false)
-ENTRY(wgmma_f16_n256, F16, 256, 1, true, 1, 4, 5, 0, 3, 1, true, false)
-ENTRY(wgmma_f16_n64_small, F16, 64, 1, true, 1, 8, 8, 0, 3, 1, false, false)
-ENTRY(wgmma_f16_n32_small, F16, 32, 1, true, 1, 8, 8, 0, 3, 1, false, false)
-ENTRY(wgmma_f16_s2_c32, F16, 64, 2, true, 1, 4, 0, 2, 3, 2, true, true)
-ENTRY(wgmma_f16_s2_n128, F16, 128, 1, true, 1, 4, 8, 0, 3, 2, true, true)
-ENTRY(wgmma_f16_s2_n64_small, F16, 64, 1, true, 1, 5, 8, 0, 3, 2, false, true)
-ENTRY(wgmma_f16_1x1_n128, F16, 128, 2, true, 1, 6, 6, 0, 1, 2, true, true)
-ENTRY(wgmma_tf32_c32, TF32, 32, 4, false, 4, 3, 0, 4, 3, 1, false, false)
-ENTRY(wgmma_tf32_c64, TF32, 64, 4, true, 1, 2, 7, 0, 3, 1, true, true)
-ENTRY(wgmma_tf32_n64, TF32, 64, 2, true, 1, 5, 14, 0, 3, 1, true, true)
-ENTRY(wgmma_tf32_n128, TF32, 128, 2, true, 1, 3, 4, 0, 3, 1, true, false)
-ENTRY(wgmma_tf32_n256, TF32, 256, 1, true, 1, 6, 6, 0, 3, 1, false, false)
-ENTRY(wgmma_tf32_n64_small, TF32, 64, 1, true, 1, 8, 8, 0, 3, 1, false, false)
-ENTRY(wgmma_tf32_n32_small, TF32, 32, 1, true, 1, 8, 8, 0, 3, 1, false, false)
-ENTRY(wgmma_tf32_s2_n64, TF32, 64, 2, true, 1, 3, 8, 0, 3, 2, true, true)
-ENTRY(wgmma_tf32_s2_n128, TF32, 128, 1, true, 1, 3, 8, 0, 3, 2, true, true)
-ENTRY(wgmma_tf32_s2_n64_small, TF32, 64, 1, true, 1, 5, 8, 0, 3, 2, false, true)
-ENTRY(wgmma_tf32_1x1_n64, TF32, 64, 2, true, 1, 6, 6, 0, 1, 2, true, true)
-ENTRY(wgmma_tf32_1x1_n128, TF32, 128, 2, true, 1, 5, 3, 0, 1, 2, true, true)
-ENTRY(wgmma_tf32x3_c32, TF32X3, 32, 2, true, 1, 6, 0, 4, 3, 1, true, true)
-ENTRY(wgmma_tf32x3_n64, TF32X3, 64, 2, true, 1, 4, 8, 0, 3, 1, true, true)
-ENTRY(wgmma_tf32x3_n128, TF32X3, 128, 1, true, 1, 4, 5, 0, 3, 1, true, true)
-ENTRY(wgmma_tf32x3_n64_small, TF32X3, 64, 1, true, 1, 8, 8, 0, 3, 1, false, true)
-ENTRY(wgmma_tf32x3_s2_n64, TF32X3, 64, 2, true, 1, 3, 4, 0, 3, 2, true, true)
-ENTRY(wgmma_tf32x3_s2_n128, TF32X3, 128, 1, true, 1, 3, 4, 0, 3, 2, true, true)
-ENTRY(wgmma_tf32x3_s2_n64_small, TF32X3, 64, 1, true, 1, 5, 8, 0, 3, 2, false, true)
+//                           math    NT   RW shared pairs A  W  resident pairs, stride, staged, loads
+ENTRY(wgmma_f16_c64, F16, 64, 4, false, 1, 7, 0, 4, 1, true, false)
+ENTRY(wgmma_f16_n128, F16, 128, 2, true, 1, 4, 8, 0, 1, true, false)
+ENTRY(wgmma_f16_n256, F16, 256, 1, true, 1, 4, 5, 0, 1, true, false)
+ENTRY(wgmma_f16_n64_small, F16, 64, 1, true, 1, 8, 8, 0, 1, false, false)
+ENTRY(wgmma_f16_n32_small, F16, 32, 1, true, 1, 8, 8, 0, 1, false, false)
+ENTRY(wgmma_f16_s2_c32, F16, 64, 2, true, 1, 4, 0, 2, 2, true, true)
+ENTRY(wgmma_f16_s2_n128, F16, 128, 1, true, 1, 4, 8, 0, 2, true, true)
+ENTRY(wgmma_f16_s2_n64_small, F16, 64, 1, true, 1, 5, 8, 0, 2, false, true)
+ENTRY(wgmma_tf32_c32, TF32, 32, 4, false, 4, 3, 0, 4, 1, false, false)
+ENTRY(wgmma_tf32_c64, TF32, 64, 4, true, 1, 2, 7, 0, 1, true, true)
+ENTRY(wgmma_tf32_n64, TF32, 64, 2, true, 1, 5, 14, 0, 1, true, true)
+ENTRY(wgmma_tf32_n128, TF32, 128, 2, true, 1, 3, 4, 0, 1, true, false)
+ENTRY(wgmma_tf32_n256, TF32, 256, 1, true, 1, 6, 6, 0, 1, false, false)
+ENTRY(wgmma_tf32_n64_small, TF32, 64, 1, true, 1, 8, 8, 0, 1, false, false)
+ENTRY(wgmma_tf32_n32_small, TF32, 32, 1, true, 1, 8, 8, 0, 1, false, false)
+ENTRY(wgmma_tf32_s2_n64, TF32, 64, 2, true, 1, 3, 8, 0, 2, true, true)
+ENTRY(wgmma_tf32_s2_n128, TF32, 128, 1, true, 1, 3, 8, 0, 2, true, true)
+ENTRY(wgmma_tf32_s2_n64_small, TF32, 64, 1, true, 1, 5, 8, 0, 2, false, true)
+ENTRY(wgmma_tf32x3_c32, TF32X3, 32, 2, true, 1, 6, 0, 4, 1, true, true)
+ENTRY(wgmma_tf32x3_n64, TF32X3, 64, 2, true, 1, 4, 8, 0, 1, true, true)
+ENTRY(wgmma_tf32x3_n128, TF32X3, 128, 1, true, 1, 4, 5, 0, 1, true, true)
+ENTRY(wgmma_tf32x3_n64_small, TF32X3, 64, 1, true, 1, 8, 8, 0, 1, false, true)
+ENTRY(wgmma_tf32x3_s2_n64, TF32X3, 64, 2, true, 1, 3, 4, 0, 2, true, true)
+ENTRY(wgmma_tf32x3_s2_n128, TF32X3, 128, 1, true, 1, 3, 4, 0, 2, true, true)
+ENTRY(wgmma_tf32x3_s2_n64_small, TF32X3, 64, 1, true, 1, 5, 8, 0, 2, false, true)

@@ -48,10 +48,6 @@
 #define wgmma_f16_s2_n64_small_ROWS 2
 #define wgmma_f16_s2_n64_small_UNITS 2
 #define wgmma_f16_s2_n64_small_SHARED 154328
-#define wgmma_f16_1x1_n128_NT 128
-#define wgmma_f16_1x1_n128_ROWS 4
-#define wgmma_f16_1x1_n128_UNITS 2
-#define wgmma_f16_1x1_n128_SHARED 190168
 #define wgmma_tf32_c32_NT 32
 #define wgmma_tf32_c32_ROWS 4
 #define wgmma_tf32_c32_UNITS 8
@@ -92,14 +88,6 @@
 #define wgmma_tf32_s2_n64_small_ROWS 2
 #define wgmma_tf32_s2_n64_small_UNITS 2
 #define wgmma_tf32_s2_n64_small_SHARED 154328
-#define wgmma_tf32_1x1_n64_NT 64
-#define wgmma_tf32_1x1_n64_ROWS 4
-#define wgmma_tf32_1x1_n64_UNITS 2
-#define wgmma_tf32_1x1_n64_SHARED 178904
-#define wgmma_tf32_1x1_n128_NT 128
-#define wgmma_tf32_1x1_n128_ROWS 4
-#define wgmma_tf32_1x1_n128_UNITS 2
-#define wgmma_tf32_1x1_n128_SHARED 228760
 #define wgmma_tf32x3_c32_NT 32
 #define wgmma_tf32x3_c32_ROWS 4
 #define wgmma_tf32x3_c32_UNITS 2

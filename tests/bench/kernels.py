@@ -135,14 +135,13 @@ def packed(w, math, tile):
     return out
 
 
-def tensor_map(x, width, height, planes, cols, lines, units, every=1):
-    """Describes a map to the copy engine as words of 8 bytes, so that 66 pixels fit a box; `every`: takes only each
-    second row if 2."""
+def tensor_map(x, width, height, planes, cols, lines, units):
+    """Describes a map to the copy engine as words of 8 bytes, so that 66 pixels fit a box."""
     raw = (ctypes.c_char * 256)()
     tensor = (ctypes.c_char * 128).from_buffer(raw, -ctypes.addressof(raw) % 64)
     tensor.keep = raw
-    dims = (ctypes.c_uint64 * 3)(2 * width, ceil(height, every), planes)
-    strides = (ctypes.c_uint64 * 2)(every * width * 16, height * width * 16)
+    dims = (ctypes.c_uint64 * 3)(2 * width, height, planes)
+    strides = (ctypes.c_uint64 * 2)(width * 16, height * width * 16)
     box = (ctypes.c_uint32 * 3)(2 * cols, lines, units)
     float64, l2_128 = 8, 2
     check(
@@ -174,8 +173,7 @@ def conv(entry, x, w, bias, residual, stride):
     keep = [x, weights, bias, residual, y, overflow, args]
     if family == "wgmma":
         columns = T["WGMMA_COLS"] + (2 if stride == 1 else 1)
-        lines = rows if kernel == 1 else stride * (rows - 1) + 3
-        tensor = tensor_map(x, width, h, n * cin // unit(math), columns, lines, T[f"{entry}_UNITS"], 2 if kernel == 1 else 1)
+        tensor = tensor_map(x, width, h, n * cin // unit(math), columns, stride * (rows - 1) + 3, T[f"{entry}_UNITS"])
         tiles = ceil(wo, 64) * ceil(ho, rows) * (cout // tile) * n
         return lambda s: launch("conv_wgmma.cu", entry, (min(tiles, SMS), 1, 1), T["WGMMA_THREADS"], T[f"{entry}_SHARED"], s, args, tensor), y, keep
     if family == "mma":
