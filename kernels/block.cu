@@ -91,7 +91,8 @@ __device__ inline void multiply(float (&sum)[48], u32 row, u32 plane, u32 weight
     for (int pair = 0; pair < S::UNITS / 2; pair++)
 #pragma unroll
         for (int kx = 0; kx < 3; kx++)
-            wgmma<S::M == F16, 96>(sum, a + ((2 * pair * plane + kx * UNIT_BYTES) >> 4), w + ((pair * 3 + kx) * 2 * S::W_UNIT >> 4));
+            wgmma<S::M == F16, 96>(sum, a + ((2 * pair * plane + kx * UNIT_BYTES) >> 4),
+                                   w + ((pair * 3 + kx) * 2 * S::W_UNIT >> 4));
     wgmma_commit();
 }
 
@@ -148,7 +149,8 @@ struct Worker {
         // Rows are counted from 2 above the map, hidden columns from 1 to its left.
         const u32 row = now.row + now.step;
         const u64 plane = (u64)p.height * p.width * UNIT_BYTES;
-        const u64 out = now.image * S::UNITS * plane + ((u64)(row - 5) * p.width + now.col + pixel) * UNIT_BYTES + channels(plane);
+        const u64 out = now.image * S::UNITS * plane + ((u64)(row - 5) * p.width + now.col + pixel) * UNIT_BYTES +
+                        channels(plane);
         bool stores[2];
         float2 residual[8] = {};
 #pragma unroll
@@ -156,7 +158,8 @@ struct Worker {
             stores[half] = now.step >= 5 && pixel + 8 * half < S::COLS && now.col + pixel + 8 * half < p.width;
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                if (!S::KEEPS && stores[half]) residual[4 * half + i] = load_pair<S>((const char*)p.x + out + at<S>(i, half, plane));
+                if (!S::KEEPS && stores[half])
+                    residual[4 * half + i] = load_pair<S>((const char*)p.x + out + at<S>(i, half, plane));
         }
         barrier_wait(barriers + 8 * slot, phase);
         wgmma_fence();
@@ -187,7 +190,8 @@ struct Worker {
 
         load_bias(bias, 1);
         if (S::KEEPS) {
-            const char* x = own + (slot >= 3 ? slot - 3 : slot + S::RING - 3) * S::X_ROW + (pixel + 2) * UNIT_BYTES + channels(S::X_PLANE);
+            const u32 kept = slot >= 3 ? slot - 3 : slot + S::RING - 3;
+            const char* x = own + kept * S::X_ROW + (pixel + 2) * UNIT_BYTES + channels(S::X_PLANE);
 #pragma unroll
             for (int i = 0; i < 8; i++) residual[i] = load_pair<S>(x + at<S>(i % 4, i / 4, S::X_PLANE));
         }
