@@ -351,7 +351,7 @@ impl Segmenter {
         let overflow = self.work.starts.part(0, 4);
         for (index, layer) in self.layers.iter_mut().enumerate() {
             let (from, to) = (&self.work.maps[index % 2], &self.work.maps[(index + 1) % 2]);
-            let op = Op { shape: layer.op, height: 1, width: frames };
+            let op = Op::conv(layer.op, 1, frames);
             let rule = choose(gpu.device(), &op, 1, Precision::Fp32)
                 .ok_or_else(|| CudaError::NoKernel(op.to_string()))?;
             if layer.packed.is_none() {
