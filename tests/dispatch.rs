@@ -8,7 +8,9 @@ use speakrs_app::backend::Precision;
 use speakrs_app::backend::cuda::artifacts::{Architecture, Artifacts};
 use speakrs_app::backend::cuda::device::Device;
 use speakrs_app::backend::cuda::dispatch::{Layer, RULES, choose};
-use speakrs_app::backend::cuda::kernel::{Arithmetic, Family, KERNELS, Op, Refusal, wgmma_f16_c64};
+use speakrs_app::backend::cuda::kernel::{
+    Arithmetic, Family, KERNELS, Op, Refusal, block_f16_c32, wgmma_f16_c64,
+};
 use speakrs_app::backend::cuda::{launch, precision, trunk};
 use speakrs_app::cli::devices::{describe, explain};
 use speakrs_app::models::embedding::{ConvShape, convolutions};
@@ -55,7 +57,7 @@ fn zoo() -> Vec<Device> {
 fn ops(width: usize) -> Vec<Op> {
     let mut ops = Vec::new();
     for (_, shape, height) in convolutions() {
-        let op = Op { shape, height, width: width.div_ceil(80 / height) };
+        let op = Op::conv(shape, height, width.div_ceil(80 / height));
         if !ops.contains(&op) {
             ops.push(op);
         }
@@ -63,10 +65,20 @@ fn ops(width: usize) -> Vec<Op> {
     ops
 }
 
-/// `7-64 name, 1-4 other`: the kernels of `op` by batch.
+/// The blocks of the first stage.
+fn block(width: usize) -> Op {
+    let shape = ConvShape { kernel: 3, stride: 1, input: 32, output: 32 };
+    Op::conv(shape, 80, width).twice()
+}
+
+/// `1-4: name, 7-64: other`: the kernels of `op` by batch.
 fn by_batch(device: &Device, op: &Op, precision: Precision) -> String {
-    let chosen =
-        BATCHES.map(|batch| (batch, choose(device, op, batch, precision).expect("a rule").kernel.entry));
+    let entry = |batch| match choose(device, op, batch, precision) {
+        Some(rule) => rule.kernel.entry,
+        None if op.block => "one by one",
+        None => panic!("no kernel for {op}"),
+    };
+    let chosen = BATCHES.map(|batch| (batch, entry(batch)));
     chosen
         .chunk_by(|a, b| a.1 == b.1)
         .map(|run| match run {
@@ -90,7 +102,9 @@ fn every_card_runs_what_the_golden_file_says() {
                     "\n{} ({major}.{minor}, {} SMs) {precision} {width}",
                     device.name, device.sms
                 );
-                for op in ops(width) {
+                let blocks = BATCHES.iter().any(|&b| choose(&device, &block(width), b, precision).is_some());
+                let block = blocks.then(|| block(width));
+                for op in ops(width).into_iter().chain(block) {
                     let _ = writeln!(text, "  {:22} {}", op.to_string(), by_batch(&device, &op, precision));
                 }
             }
@@ -113,7 +127,12 @@ fn chosen_kernels_run_on_the_card_and_keep_the_precision() {
         for precision in Precision::ALL {
             for (width, batch) in WIDTHS.into_iter().flat_map(|width| BATCHES.map(|batch| (width, batch))) {
                 let steps = trunk::plan(&device, precision, batch, width).expect("every layer");
-                assert_eq!(steps.len(), 36);
+                // The steps are the convolutions in their order.
+                let next = steps.iter().fold(0, |next, step| {
+                    assert_eq!(step.first, next, "{}", step.name);
+                    next + step.op.convolutions()
+                });
+                assert_eq!(next, convolutions().len());
                 for step in steps {
                     let kernel = step.rule.kernel;
                     kernel.check(&device, &step.op).unwrap_or_else(|e| panic!("{}: {e}", device.name));
@@ -133,8 +152,12 @@ fn reachable(architecture: Architecture) -> BTreeSet<&'static str> {
     for sms in [1, 20, 40, 108, 132, 200] {
         let device = device("any", architecture.major, architecture.minor, sms, 227);
         for (precision, width) in Precision::ALL.into_iter().flat_map(|p| WIDTHS.map(|w| (p, w))) {
-            for (op, batch) in ops(width).into_iter().flat_map(|op| BATCHES.map(|batch| (op, batch))) {
-                entries.insert(choose(&device, &op, batch, precision).expect("a rule").kernel.entry);
+            for batch in BATCHES {
+                for op in ops(width) {
+                    entries.insert(choose(&device, &op, batch, precision).expect("a rule").kernel.entry);
+                }
+                entries
+                    .extend(choose(&device, &block(width), batch, precision).map(|rule| rule.kernel.entry));
             }
         }
     }
@@ -179,7 +202,7 @@ fn the_compiled_kernels_are_those_of_the_table() {
         }
         for file in artifacts.files(name) {
             for entry in artifacts.entries(name, file) {
-                let conv = file.starts_with("conv") || file == "stem.cu";
+                let conv = file.starts_with("conv") || file == "stem.cu" || file == "block.cu";
                 assert_eq!(
                     KERNELS.iter().any(|kernel| kernel.entry == entry.name && kernel.file() == file),
                     conv,
@@ -197,16 +220,21 @@ fn the_compiled_kernels_are_those_of_the_table() {
 
 #[test]
 fn what_a_kernel_lacks_is_said() {
-    let wide =
-        Op { shape: ConvShape { kernel: 3, stride: 1, input: 64, output: 64 }, height: 40, width: 499 };
-    let other =
-        Op { shape: ConvShape { kernel: 3, stride: 1, input: 32, output: 32 }, height: 80, width: 998 };
-    let refused = |device: &Device, op| wgmma_f16_c64.check(device, op).unwrap_err();
+    let wide = Op::conv(ConvShape { kernel: 3, stride: 1, input: 64, output: 64 }, 40, 499);
+    let other = Op::conv(ConvShape { kernel: 3, stride: 1, input: 32, output: 32 }, 80, 998);
+    let wider = Op::conv(ConvShape { output: 128, ..wide.shape }, 40, 499);
+    let refused = |device: &Device, op: &Op| wgmma_f16_c64.check(device, op).unwrap_err();
     assert!(wgmma_f16_c64.check(&device("H200", 9, 0, 132, 227), &wide).is_ok());
     let message = refused(&device("B200", 10, 0, 148, 227), &wide).to_string();
     assert_eq!(message, "it needs compute capability 9.0, kernels for 10.0 are in use");
     assert!(matches!(refused(&device("small", 9, 0, 132, 99), &wide), Refusal::Shared { .. }));
-    assert_eq!(refused(&device("H200", 9, 0, 132, 227), &other), Refusal::Layer(other));
+    for op in [other, wider, wide.twice()] {
+        assert_eq!(refused(&device("H200", 9, 0, 132, 227), &op), Refusal::Layer(op));
+    }
+    let whole = |device: &Device, op: Op| block_f16_c32.check(device, &op);
+    assert!(whole(&device("H200", 9, 0, 132, 227), other.twice()).is_ok());
+    assert_eq!(whole(&device("H200", 9, 0, 132, 227), other), Err(Refusal::Layer(other)));
+    assert!(matches!(whole(&device("A100", 8, 0, 108, 163), other.twice()), Err(Refusal::Capability { .. })));
     let tf32 = KERNELS.iter().find(|k| k.family == Family::Mma && k.arithmetic == Arithmetic::Tf32).unwrap();
     assert!(matches!(tf32.check(&device("T4", 7, 5, 40, 64), &other), Err(Refusal::Capability { .. })));
     assert!(precision(&device("T4", 7, 5, 40, 64), Some(Precision::Tf32)).is_err());
@@ -215,8 +243,8 @@ fn what_a_kernel_lacks_is_said() {
         [(5, 1, 32, 32), (3, 3, 64, 64), (3, 1, 48, 48), (1, 1, 64, 64), (3, 1, 0, 128), (3, 1, 1, 64)]
     {
         let (kernel, stride, input, output) = shape;
-        let op = Op { shape: ConvShape { kernel, stride, input, output }, height: 8, width: 8 };
-        assert!(Layer::of(&op).is_none(), "{op}");
+        let op = Op::conv(ConvShape { kernel, stride, input, output }, 8, 8);
+        assert!(Layer::of(&op).is_none() && Layer::of(&wide.twice()).is_none(), "{op}");
         assert!(choose(&device("H200", 9, 0, 132, 227), &op, 1, Precision::Fp16).is_none());
     }
 }
@@ -225,7 +253,9 @@ fn what_a_kernel_lacks_is_said() {
 fn a_card_is_explained_layer_by_layer() {
     let mut h200 = device("H200", 9, 0, 132, 227);
     let text = explain(&h200, Precision::Fp16, 32, 998);
-    assert_eq!(text.lines().count(), 38);
+    assert_eq!(text.lines().count(), 35);
+    let row = text.lines().find(|line| line.starts_with("block2 ")).expect("a block");
+    assert!(row.contains("2 x 3x3 s1 32->32 80x998") && row.contains("block_f16_c32"), "{row}");
     let row = text.lines().find(|line| line.starts_with("block3.conv2 ")).expect("a layer");
     assert!(
         row.contains("3x3 s1 64->64 40x499") && row.contains("wgmma_f16_c64") && row.ends_with("always"),
@@ -248,8 +278,12 @@ proptest! {
         let shared = match (major, minor) { (7, _) => 64, (8, 0) | (9, _) | (10, _) => 163, _ => 99 };
         let shared = if major == 9 { 227 } else { shared };
         let device = device("any", major, minor, sms, shared);
-        for op in ops(width) {
-            let kernel = choose(&device, &op, batch, precision).expect("a rule").kernel;
+        for op in ops(width).into_iter().chain([block(width)]) {
+            let Some(rule) = choose(&device, &op, batch, precision) else {
+                prop_assert!(op.block, "no kernel for {op}");
+                continue;
+            };
+            let kernel = rule.kernel;
             prop_assert!(kernel.check(&device, &op).is_ok());
             let [columns, rows, slices] = kernel.tiles(&op, batch);
             let covers = |tiles: u64, tile: u32, size: usize| {

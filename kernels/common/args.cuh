@@ -29,6 +29,19 @@ struct ConvArgs {
     u32 relu;             // 1: v < 0 ? 0 : v (NaN and -0 pass), 0: none
 };
 
+// A basic block without shortcut convolution: y = relu(conv(relu(conv(x) + bias[0])) + bias[1] + x), both 3x3 at stride 1.
+struct BlockArgs {
+    const void* x;        // input map; its tensor map is an argument of its own
+    const void* w[2];     // packed weights
+    const float* bias[2];
+    void* y;              // output map
+    u32* overflow;        // as in ConvArgs
+    u32 batch;
+    u32 height;
+    u32 width;
+    u32 padding;
+};
+
 // One window to pool. Its trunk frames are `count0` frames from unit `unit0` of the buffer on, in lines that are `pitch0`
 // units apart, then the rest of POOL_FRAMES from `unit1` on: a window may straddle two blocks of the shared trunk.
 struct PoolJob {

@@ -124,3 +124,22 @@ __device__ inline void begin_fragments(const ConvArgs& p, PlaceOf place, Piece<M
         if (p.residual) ahead[i] = load_residual<M>(p, place(i));
     }
 }
+
+// Two neighbouring channels of a pixel in shared memory.
+template <Math M>
+__device__ inline float2 load_pair(u32 from) {
+    if constexpr (M == F16) {
+        const u32 v = load_shared(from);
+        return make_float2(half_low(v), half_high(v));
+    } else {
+        return load_shared2(from);
+    }
+}
+
+template <Math M>
+__device__ inline void store_pair(u32 to, float2 v) {
+    if constexpr (M == F16)
+        store_shared(to, to_half2(v.x, v.y));
+    else
+        store_shared2(to, v);
+}

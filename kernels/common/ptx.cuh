@@ -5,6 +5,9 @@
 
 __device__ inline u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 
+// The same value, which all lanes of the warp must hold; the compiler then knows that branches on it do not diverge.
+__device__ inline u32 uniform(u32 v) { return __shfl_sync(0xffffffff, v, 0); }
+
 // --- copies of 16 bytes into shared memory -------------------------------------------------------------------------
 
 // Copies 16 bytes, or writes zeros where `valid` is false; `src` must be readable memory only if `valid`.
@@ -30,6 +33,26 @@ __device__ inline void copies_wait() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 #endif
+}
+
+// --- shared memory by address ---------------------------------------------------------------------------------------
+
+__device__ inline u32 load_shared(u32 from) {
+    u32 v;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(from) : "memory");
+    return v;
+}
+
+__device__ inline float2 load_shared2(u32 from) {
+    float2 v;
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(from) : "memory");
+    return v;
+}
+
+__device__ inline void store_shared(u32 to, u32 v) { asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(v) : "memory"); }
+
+__device__ inline void store_shared2(u32 to, float2 v) {
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(v.x), "f"(v.y) : "memory");
 }
 
 // --- rounding ------------------------------------------------------------------------------------------------------

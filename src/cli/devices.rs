@@ -111,7 +111,7 @@ pub fn describe(device: &Device, reason: Option<&CudaError>) -> String {
     line + "\n"
 }
 
-/// The kernel of every layer, each with the row of the table that chose it.
+/// The kernel of every layer or whole block, each with the row of the table that chose it.
 #[cfg(feature = "cuda")]
 pub fn explain(device: &Device, precision: Precision, batch: usize, frames: usize) -> String {
     let mut text = format!(
@@ -120,7 +120,7 @@ pub fn explain(device: &Device, precision: Precision, batch: usize, frames: usiz
     );
     match trunk::plan(device, precision, batch, frames) {
         Ok(steps) => {
-            for trunk::Step { name, op, rule } in steps {
+            for trunk::Step { name, op, rule, .. } in steps {
                 let (kernel, tiles) = (rule.kernel.entry, rule.kernel.blocks(&op, batch));
                 let _ = writeln!(
                     text,

@@ -11,7 +11,7 @@ use serde_json::json;
 use speakrs_app::backend::Precision;
 use speakrs_app::backend::cuda::embedder::Embedder;
 use speakrs_app::backend::cuda::kernel::{Arithmetic, Family};
-use speakrs_app::backend::cuda::launch::{ConvLaunch, Epilogue, Gpu};
+use speakrs_app::backend::cuda::launch::{BlockLaunch, ConvLaunch, Epilogue, Gpu};
 use speakrs_app::backend::cuda::segmenter::{Part, Segmenter};
 use speakrs_app::backend::cuda::{artifacts, error::CudaError, trunk};
 use speakrs_app::features::MELS;
@@ -97,7 +97,7 @@ fn pass(embedder: &mut Embedder, precision: Precision, batch: usize, width: usiz
     })
 }
 
-/// Every distinct layer on its own: 20 launches recorded, replayed 7 times.
+/// Every distinct layer or block on its own: 20 launches recorded, replayed 7 times.
 fn layers(gpu: &mut Gpu, precision: Precision, batch: usize) -> Result<(), CudaError> {
     let (mut seen, mut all) = (Vec::new(), trunk::plan(gpu.device(), precision, batch, WINDOW)?);
     for step in &all {
@@ -125,8 +125,8 @@ fn layers(gpu: &mut Gpu, precision: Precision, batch: usize) -> Result<(), CudaE
         let weights = gpu.pack(kernel, shape, &raw)?;
         let bias = gpu.upload("bias", &vec![0.1f32; shape.output])?;
         let overflow = gpu.upload("overflow", &[0u32])?;
-        // Half of the layers at stride 1 add a residual.
-        let adds = shape.stride == 1 && !stem;
+        // Half of the layers at stride 1 add a residual; blocks read theirs as the input.
+        let adds = shape.stride == 1 && !stem && !op.block;
         let mut us = [0.0; 2];
         for (us, adds) in us.iter_mut().zip([false, adds]) {
             let epilogue = match (adds, shape.kernel) {
@@ -134,19 +134,17 @@ fn layers(gpu: &mut Gpu, precision: Precision, batch: usize) -> Result<(), CudaE
                 (_, 1) => Epilogue::Bias,
                 _ => Epilogue::Relu,
             };
-            let launch = ConvLaunch {
-                kernel,
-                op,
-                batch,
-                x: &x,
-                weights: &weights,
-                bias: &bias,
-                epilogue,
-                y: &y,
-                overflow: &overflow,
+            let (x, y, bias, overflow) = (&x, &y, &bias, &overflow);
+            let run = |gpu: &mut Gpu| {
+                if op.block {
+                    let (weights, bias) = ([&weights; 2], [bias; 2]);
+                    return gpu.block(&BlockLaunch { kernel, op, batch, x, weights, bias, y, overflow });
+                }
+                let weights = &weights;
+                gpu.conv(&ConvLaunch { kernel, op, batch, x, weights, bias, epilogue, y, overflow })
             };
-            gpu.conv(&launch)?;
-            let mut graph = gpu.record(|gpu| (0..20).try_for_each(|_| gpu.conv(&launch)))?;
+            run(gpu)?;
+            let mut graph = gpu.record(|gpu| (0..20).try_for_each(|_| run(gpu)))?;
             gpu.replay(&mut graph)?;
             *us = median(|| Ok(f64::from(gpu.time(|gpu| gpu.replay(&mut graph))?) * 1e3 / 20.0))?;
         }

@@ -72,6 +72,12 @@ class ConvArgs(ctypes.Structure):
     ]
 
 
+class BlockArgs(ctypes.Structure):
+    _fields_ = [(n, ctypes.c_void_p) for n in "x w0 w1 bias0 bias1 y overflow".split()] + [
+        (n, ctypes.c_uint) for n in "batch height width padding".split()
+    ]
+
+
 class PackArgs(ctypes.Structure):
     _fields_ = [("w", ctypes.c_void_p), ("packed", ctypes.c_void_p)] + [(n, ctypes.c_uint) for n in "cin cout kernel tile".split()]
 
@@ -129,14 +135,14 @@ def packed(w, math, tile):
     return out
 
 
-def tensor_map(x, width, height, planes, rows, units):
-    """Describes a map to the copy engine as pairs of 8 bytes, so that a row of 66 pixels fits a box."""
+def tensor_map(x, width, height, planes, cols, lines, units):
+    """Describes a map to the copy engine as words of 8 bytes, so that 66 pixels fit a box."""
     raw = (ctypes.c_char * 256)()
     tensor = (ctypes.c_char * 128).from_buffer(raw, -ctypes.addressof(raw) % 64)
     tensor.keep = raw
     dims = (ctypes.c_uint64 * 3)(2 * width, height, planes)
     strides = (ctypes.c_uint64 * 2)(width * 16, height * width * 16)
-    box = (ctypes.c_uint32 * 3)(2 * (T["WGMMA_COLS"] + 2), rows + 2, units)
+    box = (ctypes.c_uint32 * 3)(2 * cols, lines, units)
     float64, l2_128 = 8, 2
     check(
         cuda.cuTensorMapEncodeTiled(
@@ -166,7 +172,8 @@ def conv(entry, x, w, bias, residual, stride):
     )
     keep = [x, weights, bias, residual, y, overflow, args]
     if family == "wgmma":
-        tensor = tensor_map(x, width, h, n * cin // unit(math), rows, T[f"{entry}_UNITS"])
+        columns = T["WGMMA_COLS"] + (2 if stride == 1 else 1)
+        tensor = tensor_map(x, width, h, n * cin // unit(math), columns, stride * (rows - 1) + 3, T[f"{entry}_UNITS"])
         tiles = ceil(wo, 64) * ceil(ho, rows) * (cout // tile) * n
         return lambda s: launch("conv_wgmma.cu", entry, (min(tiles, SMS), 1, 1), T["WGMMA_THREADS"], T[f"{entry}_SHARED"], s, args, tensor), y, keep
     if family == "mma":
@@ -210,7 +217,7 @@ def serves(entry, layer):
     if layer.split("_")[0] != kind:
         return False
     cin, cout = LAYERS[layer][:2]
-    only = re.search(r"wgmma_\w+_c(\d+)$", entry)
+    only = re.search(r"wgmma_\w+_c(\d+)(_|$)", entry)
     if only:
         return cin == int(only[1])
     if T[f"{entry}_NT"] == 32 and cout > 64 and "small" not in entry:
@@ -223,6 +230,16 @@ def serves(entry, layer):
 ROUNDOFF = {"f32": 2.0**-24, "tf32": 2.0**-10, "f16": 2.0**-11, "tf32x3": 2.0**-21}
 
 
+def bound(math, magnitude, length):
+    """Largest error of a sum of `length` products with magnitudes that sum to `magnitude`."""
+    steps = length if math == "f32" else length / 8 * (3 if math == "tf32x3" else 1)
+    return magnitude * (2 * ROUNDOFF[math] + steps * 2.0**-23) + (magnitude * 2.0**-11 + 2.0**-24 if math == "f16" else 0)
+
+
+def over(error, bound):
+    return (error.abs() / bound).nan_to_num(nan=float("inf")).max().item()
+
+
 def error_over_bound(entry, x, w, bias, residual, stride, y):
     """Largest error over its bound: roundoff of both operands and of the sum, times the sum of the products' magnitudes."""
     math, padding = math_of(entry), w.shape[2] // 2
@@ -231,10 +248,18 @@ def error_over_bound(entry, x, w, bias, residual, stride, y):
     magnitude = torch.nn.functional.conv2d(x.abs(), w.double().abs(), bias.double().abs(), **args)
     if residual is not None:
         reference, magnitude = reference + residual, magnitude + residual.abs()
-    length = w[0].numel()
-    steps = length if math == "f32" else length / 8 * (3 if math == "tf32x3" else 1)
-    bound = magnitude * (2 * ROUNDOFF[math] + steps * 2.0**-23) + (magnitude * 2.0**-11 + 2.0**-24 if math == "f16" else 0)
-    return ((y - torch.relu(reference)).abs() / bound).nan_to_num(nan=float("inf")).max().item()
+    return over(y - torch.relu(reference), bound(math, magnitude, w[0].numel()))
+
+
+def block_error(math, x, w, bias, y):
+    """The same for a block: the error of the hidden map is a sum's, and the second convolution adds it up."""
+    conv2d = lambda x, k, b: torch.nn.functional.conv2d(x, w[k].double() if b is not None else w[k].double().abs(), b, padding=1)
+    magnitudes = lambda x, k: torch.nn.functional.conv2d(x, w[k].double().abs(), bias[k].double().abs(), padding=1)
+    length = w[0][0].numel()
+    hidden = torch.relu(conv2d(x, 0, bias[0].double()))
+    error = bound(math, magnitudes(x.abs(), 0), length)
+    reference = torch.relu(conv2d(hidden, 1, bias[1].double()) + x)
+    return over(y - reference, conv2d(error, 1, None) + bound(math, magnitudes(hidden + error, 1) + x.abs(), length))
 
 
 def conv_entry(entry, batches, checked):
@@ -253,6 +278,10 @@ def conv_entry(entry, batches, checked):
             first = y.clone()
             go(stream())
             same, worst = torch.equal(first, y), 0.0
+            if b > 1:  # another batch, the same bits
+                alone, one, keep_alone = conv(entry, x[-1:], w, bias, residual[-1:] if residual is not None else None, stride)
+                alone(stream())
+                same &= torch.equal(one, y[-1:])
             for i in range(0, b, 4):
                 r = from_map(residual[i : i + 4]).double() if residual is not None else None
                 worst = max(worst, error_over_bound(entry, from_map(x[i : i + 4]).double(), w, bias, r, stride, from_map(y[i : i + 4]).double()))
@@ -289,6 +318,52 @@ def cudnn(batches):
                 line += f" | b{b} {best / b:.2f} us/window"
             print(line, flush=True)
         print(f"cudnn {math} convolutions alone: " + ", ".join(f"b{b} {t:.0f} us/window" for b, t in total.items()), flush=True)
+
+
+BLOCKS = {"b32": (32, 80, 998)}
+
+
+def block_entry(entry, batches, checked):
+    failures, math = 0, math_of(entry)
+
+    def prepare(x, w, bias):
+        n, _, h, width = x.shape[:4]
+        y = torch.full_like(x, float("nan"))
+        weights, overflow = [packed(v, math, 32) for v in w], torch.zeros(1, dtype=torch.int32, device="cuda")
+        args = BlockArgs(x.data_ptr(), weights[0].data_ptr(), weights[1].data_ptr(), bias[0].data_ptr(), bias[1].data_ptr(), y.data_ptr(), overflow.data_ptr(), n, h, width, 0)
+        tensor = tensor_map(x, width, h, n * 32 // unit(math), T["WGMMA_COLS"] + 2, 1, 32 // unit(math))
+        go = lambda s: launch("block.cu", entry, (SMS, 1, 1), T[f"{entry}_THREADS"], T[f"{entry}_SHARED"], s, args, tensor)
+        return go, y, overflow, [x, weights, bias, args]
+
+    for name, (c, h, width) in BLOCKS.items():
+        line = f"{entry:24s} {name:8s}"
+        w = [torch.randn(c, c, 3, 3, device="cuda") / (c * 9) ** 0.5 for _ in range(2)]
+        bias = [torch.randn(c, device="cuda") for _ in range(2)]
+        for b in checked:
+            x = to_map(torch.randn(b, c, h, width, device="cuda"), math)
+            go, y, overflow, keep = prepare(x, w, bias)
+            go(stream())
+            first = y.clone()
+            go(stream())
+            same, worst = torch.equal(first, y) and overflow.item() == 0, 0.0
+            if b > 1:  # another batch, the same bits
+                alone, one, _, keep_alone = prepare(x[-1:], w, bias)
+                alone(stream())
+                same &= torch.equal(one, y[-1:])
+            for i in range(0, b, 4):
+                worst = max(worst, block_error(math, from_map(x[i : i + 4]).double(), w, bias, from_map(y[i : i + 4]).double()))
+            x[b - 1] = 65504.0
+            go(stream())
+            same &= overflow.item() == (math == "f16")
+            ok = same and worst <= 1
+            failures += not ok
+            line += f" b{b} {worst:.2f}{'' if ok else ' FAILED'}"
+        for b in batches:
+            go, y, _, keep = prepare(to_map(torch.rand(b, c, h, width, device="cuda"), math), w, bias)
+            us = microseconds(go)
+            line += f" | b{b} {us / b:.2f} us/window {4 * b * c * c * 9 * h * width / us / 1e6:.0f} TFLOP/s"
+        print(line, flush=True)
+    return failures
 
 
 def stem(math):
@@ -362,6 +437,9 @@ def main():
     for entry in sorted(name[: -len("_NT")] for name in T if name.endswith("_NT")):
         if re.search(options.pattern, entry) and (CAPABILITY == (9, 0) or not entry.startswith("wgmma")):
             failures += conv_entry(entry, batches, checked)
+    for entry in sorted(name[: -len("_SHARED")] for name in T if re.match(r"block_\w+_SHARED", name)):
+        if re.search(options.pattern, entry) and CAPABILITY == (9, 0):
+            failures += block_entry(entry, batches, checked)
     for name, test in (("stem", stem), ("pool", pool)):
         if re.search(options.pattern, name):
             failures += test("f32") + test("f16")

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use speakrs_app::backend::Precision;
 use speakrs_app::backend::cuda::dispatch::choose;
 use speakrs_app::backend::cuda::kernel::{Arithmetic, Family, KERNELS, Kernel, Op};
-use speakrs_app::backend::cuda::launch::{Buffer, ConvLaunch, Epilogue, Gpu};
+use speakrs_app::backend::cuda::launch::{BlockLaunch, Buffer, ConvLaunch, Epilogue, Gpu, Packed};
 use speakrs_app::backend::{Backend, cpu::CpuBackend};
 use speakrs_app::models::ModelPack;
 use speakrs_app::models::embedding::{Conv, ConvShape, EmbeddingWeights, convolutions};
@@ -17,11 +17,13 @@ const BATCHES: [usize; 6] = [1, 4, 7, 32, 33, 64];
 /// Outputs of a layer that are computed again in FP64; every region of the map, and corners always.
 const SAMPLES: usize = 400;
 
-/// One layer with its input `[height, width, channels]` for each of a few windows, which fill a batch in turn.
+/// One layer or block with its input `[height, width, channels]` for each of a few windows, which fill a batch in turn.
 struct Case {
     name: String,
     op: Op,
     conv: Conv,
+    /// The second convolution of a block.
+    second: Option<Conv>,
     inputs: Vec<Vec<f32>>,
     residual: bool,
 }
@@ -84,6 +86,34 @@ fn products(case: &Case, input: &[f32], half: bool, channel: usize, row: usize, 
     (sum, magnitude)
 }
 
+/// Output of a block in FP64 and the bound of its error: the second convolution adds up the errors of the map between.
+fn of_block(case: &Case, input: &[f32], arithmetic: Arithmetic, channel: usize, pixel: usize) -> (f64, f64) {
+    let second = case.second.as_ref().expect("a block");
+    let ConvShape { kernel, input: channels, .. } = case.op.shape;
+    let half = arithmetic == Arithmetic::Fp16;
+    let length = channels * kernel * kernel;
+    let (row, col) = (pixel / case.op.width, pixel % case.op.width);
+    let v = input[pixel * channels + channel];
+    let v = f64::from(if half { f16::from_f32(v).to_f32() } else { v });
+    let mut sum = f64::from(second.bias[channel]) + v;
+    let (mut magnitude, mut error) = (f64::from(second.bias[channel].abs()) + v.abs(), 0.0);
+    for (ky, kx) in (0..kernel).flat_map(|ky| (0..kernel).map(move |kx| (ky, kx))) {
+        let (y, x) = ((row + ky).wrapping_sub(kernel / 2), (col + kx).wrapping_sub(kernel / 2));
+        if y >= case.op.height || x >= case.op.width {
+            continue;
+        }
+        for c in 0..channels {
+            let w = f64::from(second.weight[((channel * channels + c) * kernel + ky) * kernel + kx]);
+            let (hidden, of_hidden) = products(case, input, half, c, y, x);
+            let (hidden, wrong) = (hidden.max(0.0), bound(arithmetic, length, of_hidden));
+            sum += hidden * w;
+            magnitude += (hidden + wrong) * w.abs();
+            error += wrong * w.abs();
+        }
+    }
+    (sum.max(0.0), error + bound(arithmetic, length, magnitude))
+}
+
 /// Bound of the error for a sum of `magnitude`: the roundoff of both operands; of the sum, which tensor cores truncate
 /// at every step of 8 products; and of the output.
 fn bound(arithmetic: Arithmetic, length: usize, magnitude: f64) -> f64 {
@@ -133,6 +163,13 @@ fn repeated(gpu: &mut Gpu, maps: &[Vec<u8>], batch: usize) -> Buffer {
     buffer
 }
 
+/// The block whose first convolution is `first`.
+fn block<'a>(first: &ConvLaunch<'a>, weights: &'a Packed, bias: &'a Buffer) -> BlockLaunch<'a> {
+    let ConvLaunch { kernel, op, batch, x, y, overflow, .. } = *first;
+    let (weights, bias) = ([first.weights, weights], [first.bias, bias]);
+    BlockLaunch { kernel, op, batch, x, weights, bias, y, overflow }
+}
+
 /// Runs `kernel` on `batch` windows; returns the largest error over its bound.
 fn check(gpu: &mut Gpu, kernel: &'static Kernel, case: &Case, maps: &Maps, batch: usize) -> f64 {
     let (op, shape, arithmetic) = (case.op, case.op.shape, kernel.arithmetic);
@@ -141,6 +178,10 @@ fn check(gpu: &mut Gpu, kernel: &'static Kernel, case: &Case, maps: &Maps, batch
     let weights = gpu.upload("weights", &case.conv.weight).unwrap();
     let packed = gpu.pack(kernel, shape, &weights).unwrap();
     let bias = gpu.upload("bias", &case.conv.bias).unwrap();
+    let second = case.second.as_ref().map(|conv| {
+        let weights = gpu.upload("weights", &conv.weight).unwrap();
+        (gpu.pack(kernel, shape, &weights).unwrap(), gpu.upload("bias", &conv.bias).unwrap())
+    });
     let overflow = gpu.upload("overflow", &[0u32]).unwrap();
     let len = op.output_len(batch) * arithmetic.value_bytes();
     let y = gpu.allocate("output", len).unwrap();
@@ -159,7 +200,11 @@ fn check(gpu: &mut Gpu, kernel: &'static Kernel, case: &Case, maps: &Maps, batch
     let mut run = || -> Vec<u8> {
         // NaN in either precision: what is not written shows.
         gpu.fill(&y, 0xff).unwrap();
-        gpu.conv(&launch).unwrap();
+        match &second {
+            Some((weights, bias)) => gpu.block(&block(&launch, weights, bias)),
+            None => gpu.conv(&launch),
+        }
+        .unwrap();
         assert_eq!(gpu.read::<u32>("overflow", &overflow, 1).unwrap(), [0]);
         gpu.read("output", &y, len).unwrap()
     };
@@ -194,6 +239,11 @@ fn errors(kernel: &Kernel, case: &Case, residual: &[u8], window: usize, map: &[u
     let places: Vec<(usize, usize)> =
         edges.into_iter().chain(inside).map(|pixel| (pixel, noise.below(shape.output))).collect();
     let error = |&(pixel, channel): &(usize, usize)| {
+        let is = f64::from(value(map, channel, pixel, pixels, arithmetic));
+        if case.op.block {
+            let (should, allowed) = of_block(case, &case.inputs[window], arithmetic, channel, pixel);
+            return (is - should).abs() / allowed;
+        }
         let half = arithmetic == Arithmetic::Fp16 && !stem;
         let (row, col) = (pixel / width, pixel % width);
         let (mut sum, mut magnitude) = products(case, &case.inputs[window], half, channel, row, col);
@@ -201,7 +251,6 @@ fn errors(kernel: &Kernel, case: &Case, residual: &[u8], window: usize, map: &[u
             let v = f64::from(value(residual, channel, pixel, pixels, arithmetic));
             (sum, magnitude) = (sum + v, magnitude + v.abs());
         }
-        let is = f64::from(value(map, channel, pixel, pixels, arithmetic));
         let length = shape.input * shape.kernel * shape.kernel;
         let allowed = match (stem, arithmetic) {
             (true, Arithmetic::Fp16) => magnitude * 2f64.powi(-10) + 2f64.powi(-24),
@@ -233,7 +282,7 @@ fn layers(weights: &EmbeddingWeights, real: Option<&[f32]>) -> Vec<Case> {
         .into_iter()
         .zip(convs)
         .map(|((name, shape, height), conv)| {
-            let op = Op { shape, height, width: 998usize.div_ceil(80 / height) };
+            let op = Op::conv(shape, height, 998usize.div_ceil(80 / height));
             assert_eq!(shape, conv.shape, "{name}");
             let block = |name: &str| name[5..].split('.').next().unwrap().parse::<usize>().unwrap();
             let real_input = || match name.as_str() {
@@ -251,7 +300,23 @@ fn layers(weights: &EmbeddingWeights, real: Option<&[f32]>) -> Vec<Case> {
                     (inputs, Conv { shape, weight, bias: noise.vec(shape.output) })
                 }
             };
-            Case { residual: name.ends_with("conv2"), name, op, conv, inputs }
+            Case { residual: name.ends_with("conv2"), name, op, conv, second: None, inputs }
+        })
+        .collect()
+}
+
+/// The blocks of 32 channels among `layers`.
+fn blocks(layers: &[Case]) -> Vec<Case> {
+    let of_32 = |case: &Case| (case.op.shape.input, case.op.shape.output) == (32, 32);
+    let pairs = layers.windows(2).filter(|pair| of_32(&pair[0]) && !pair[0].residual);
+    pairs
+        .map(|pair| Case {
+            name: pair[0].name.replace(".conv1", ""),
+            op: pair[0].op.twice(),
+            conv: pair[0].conv.clone(),
+            second: Some(pair[1].conv.clone()),
+            inputs: pair[0].inputs.clone(),
+            residual: false,
         })
         .collect()
 }
@@ -299,6 +364,7 @@ fn every_kernel_is_within_its_bound_on_noise() {
     let pack = ModelPack::load(None).expect("bundled models");
     // Layers of the same shape differ in their random numbers only: one of each shape.
     let mut cases = layers(&pack.embedding, None);
+    cases.extend(blocks(&cases));
     let mut seen = std::collections::HashSet::new();
     cases.retain(|case| seen.insert(case.op));
     check_all(&mut gpu, &cases, &BATCHES);
@@ -308,20 +374,26 @@ fn every_kernel_is_within_its_bound_on_noise() {
 fn every_layer_is_within_its_bound_on_real_activations() {
     let Some(mut gpu) = gpu() else { return };
     let pack = ModelPack::load(None).expect("bundled models");
-    let cases = layers(&pack.embedding, Some(&demo("meeting.flac")[..160_000]));
+    let mut cases = layers(&pack.embedding, Some(&demo("meeting.flac")[..160_000]));
     assert_eq!(cases.len(), 36);
+    cases.extend(blocks(&cases));
+    assert_eq!(cases.len(), 39);
     let mut worst = BTreeMap::<(Precision, usize), (f64, String)>::new();
     let mut checks = 0;
     for case in &cases {
         for layout in LAYOUTS {
             let maps = Maps::new(case, layout);
             for (precision, batch) in Precision::ALL.into_iter().flat_map(|p| BATCHES.map(|b| (p, b))) {
-                let kernel = choose(gpu.device(), &case.op, batch, precision).expect("a rule").kernel;
+                let Some(rule) = choose(gpu.device(), &case.op, batch, precision) else {
+                    assert!(case.op.block, "no kernel for {}", case.name);
+                    continue;
+                };
+                let kernel = rule.kernel;
                 if kernel.arithmetic.value_bytes() != layout.value_bytes() {
                     continue;
                 }
                 let error = check(&mut gpu, kernel, case, &maps, batch);
-                checks += 1;
+                checks += usize::from(!case.op.block);
                 let entry = worst.entry((precision, batch)).or_default();
                 if error > entry.0 {
                     *entry = (error, case.name.clone());
@@ -348,16 +420,28 @@ fn odd_sizes_are_covered() {
         (3, 1, 128, 128),
         (3, 1, 256, 256),
         (3, 2, 32, 64),
+        (3, 2, 64, 128),
+        (3, 2, 128, 256),
         (1, 2, 64, 128),
     ];
     let mut cases = Vec::new();
     for (kernel, stride, input, output) in shapes {
         for (height, width) in [(1, 1), (2, 3), (5, 65), (7, 130), (10, 790)] {
-            let op = Op { shape: ConvShape { kernel, stride, input, output }, height, width };
-            let weight = noise.vec(output * input * kernel * kernel);
-            let conv = Conv { shape: op.shape, weight, bias: noise.vec(output) };
-            let inputs = (0..2).map(|_| noise.vec(op.input_len(1))).collect();
-            cases.push(Case { name: op.to_string(), op, conv, inputs, residual: stride == 1 && input > 1 });
+            let op = Op::conv(ConvShape { kernel, stride, input, output }, height, width);
+            let mut conv = || {
+                let weight = noise.vec(output * input * kernel * kernel);
+                Conv { shape: op.shape, weight, bias: noise.vec(output) }
+            };
+            let (conv, second) = (conv(), conv());
+            let mut inputs = || (0..2).map(|_| noise.vec(op.input_len(1))).collect();
+            let residual = stride == 1 && input > 1;
+            if (input, output) == (32, 32) {
+                let (op, conv, second) = (op.twice(), conv.clone(), Some(second));
+                let inputs = inputs();
+                cases.push(Case { name: op.to_string(), op, conv, second, inputs, residual: false });
+            }
+            let inputs = inputs();
+            cases.push(Case { name: op.to_string(), op, conv, second: None, inputs, residual });
         }
     }
     check_all(&mut gpu, &cases, &[1, 3]);
@@ -375,7 +459,8 @@ fn special_values_follow_the_contract() {
         });
         let output = if kernel.stride == 2 { 2 * input } else { input };
         let shape = ConvShape { kernel: kernel.kernel, stride: kernel.stride, input, output };
-        let op = Op { shape, height: 4, width: 8 };
+        let whole = kernel.family == Family::Block;
+        let op = Op { block: whole, ..Op::conv(shape, 4, 8) };
         if kernel.check(gpu.device(), &op).is_err() {
             continue;
         }
@@ -403,7 +488,10 @@ fn special_values_follow_the_contract() {
                 y: &y,
                 overflow: &overflow,
             };
-            gpu.conv(&launch).unwrap();
+            // A second convolution of zeros leaves what the first one may spoil and the block's input.
+            let zeros = gpu.upload("weights", &vec![0.0f32; weight.len()]).unwrap();
+            let zeros = gpu.pack(kernel, shape, &zeros).unwrap();
+            if whole { gpu.block(&block(&launch, &zeros, &bias)) } else { gpu.conv(&launch) }.unwrap();
             let map: Vec<u8> = gpu.read("output", &y, y.len()).unwrap();
             let pixels = op.height_out() * op.width_out();
             (
@@ -413,7 +501,7 @@ fn special_values_follow_the_contract() {
         };
         let name = kernel.entry;
         let half = kernel.arithmetic == Arithmetic::Fp16;
-        for relu in [true, false] {
+        for relu in [true, false].into_iter().filter(|relu| *relu || !whole) {
             assert!(run(&mut gpu, f32::NAN, relu).0.is_nan(), "{name}: NaN");
             assert_eq!(run(&mut gpu, 1.5, relu), (1.5, 0), "{name}");
             assert_eq!(run(&mut gpu, -1.5, relu).0, if relu { 0.0 } else { -1.5 }, "{name}");

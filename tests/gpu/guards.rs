@@ -2,14 +2,16 @@
 
 use speakrs_app::backend::cuda::artifacts::{Architecture, Artifacts};
 use speakrs_app::backend::cuda::error::CudaError;
-use speakrs_app::backend::cuda::kernel::{KERNELS, Kernel, Op, mma_f16_n64, mma_f16_n64_slim, mma_tf32_n64};
-use speakrs_app::backend::cuda::launch::{Buffer, ConvLaunch, Epilogue, Gpu, Packed, PoolJob};
+use speakrs_app::backend::cuda::kernel::{
+    KERNELS, Kernel, Op, block_f16_c32, conv3x3_f32_n32, mma_f16_n64, mma_f16_n64_slim, mma_tf32_n64,
+};
+use speakrs_app::backend::cuda::launch::{BlockLaunch, Buffer, ConvLaunch, Epilogue, Gpu, Packed, PoolJob};
 use speakrs_app::models::embedding::ConvShape;
 
 use super::{gpu, gpu_with};
 
 const SHAPE: ConvShape = ConvShape { kernel: 3, stride: 1, input: 64, output: 64 };
-const OP: Op = Op { shape: SHAPE, height: 8, width: 32 };
+const OP: Op = Op::conv(SHAPE, 8, 32);
 
 struct Parts {
     x: Buffer,
@@ -97,6 +99,50 @@ fn kernels_are_refused_for_other_layers_weights_and_devices() {
         let refused = matches!(old.conv(&launch(kernel, &parts)), Err(CudaError::Refused { .. }));
         assert_eq!(refused, needs_more, "{}", kernel.entry);
     }
+}
+
+#[test]
+fn blocks_are_refused_as_convolutions_are() {
+    let Some(mut gpu) = gpu() else { return };
+    let kernel = &block_f16_c32;
+    let shape = ConvShape { kernel: 3, stride: 1, input: 32, output: 32 };
+    let op = Op::conv(shape, 8, 32).twice();
+    let weights = gpu.upload("weights", &vec![0.5f32; 32 * 32 * 9]).unwrap();
+    let (packed, other) =
+        (gpu.pack(kernel, shape, &weights).unwrap(), gpu.pack(&conv3x3_f32_n32, shape, &weights).unwrap());
+    let bias = gpu.upload("bias", &[0f32; 32]).unwrap();
+    let overflow = gpu.upload("overflow", &[0u32]).unwrap();
+    let bytes = op.input_len(1) * 2;
+    let x = gpu.upload("x", &vec![0u8; bytes]).unwrap();
+    let y = gpu.upload("y", &vec![0u8; bytes]).unwrap();
+    let (weights, bias) = ([&packed; 2], [&bias; 2]);
+    let good = BlockLaunch { kernel, op, batch: 1, x: &x, weights, bias, y: &y, overflow: &overflow };
+    if let Err(reason) = kernel.check(gpu.device(), &op) {
+        let refused = CudaError::Refused { kernel: kernel.entry, reason };
+        return assert_eq!(gpu.block(&good).unwrap_err().to_string(), refused.to_string());
+    }
+    gpu.block(&good).expect("everything fits");
+    let (short_x, short_y, short_bias) =
+        (x.part(0, bytes - 16), y.part(0, bytes - 16), bias[0].part(0, bias[0].len() - 16));
+    let cases = [
+        (BlockLaunch { x: &short_x, ..good }, format!("input: {} bytes, expected {bytes}", bytes - 16)),
+        (BlockLaunch { y: &short_y, ..good }, format!("output: {} bytes, expected {bytes}", bytes - 16)),
+        (BlockLaunch { bias: [bias[0], &short_bias], ..good }, "bias: 112 bytes, expected 128".into()),
+        (BlockLaunch { batch: 2, ..good }, format!("input: {bytes} bytes, expected {}", 2 * bytes)),
+        (BlockLaunch { y: &x, ..good }, "the output lies in an input".into()),
+    ];
+    for (launch, expected) in cases {
+        let message = gpu.block(&launch).unwrap_err().to_string();
+        assert_eq!(message, format!("{}: {expected}", kernel.entry));
+    }
+    let wrong = gpu.block(&BlockLaunch { weights: [&packed, &other], ..good });
+    assert!(matches!(wrong, Err(CudaError::Packing { .. })));
+    let conv = Op::conv(shape, 8, 32);
+    assert!(matches!(gpu.block(&BlockLaunch { op: conv, ..good }), Err(CudaError::Refused { .. })));
+    let BlockLaunch { x, y, overflow, .. } = good;
+    let (weights, bias, epilogue) = (&packed, bias[0], Epilogue::Relu);
+    let launch = ConvLaunch { kernel, op, batch: 1, x, weights, bias, epilogue, y, overflow };
+    assert!(matches!(gpu.conv(&launch), Err(CudaError::Refused { .. })));
 }
 
 #[test]

@@ -16,6 +16,9 @@ use crate::models::embedding::ConvShape;
 pub enum Layer {
     /// 3x3 from one channel.
     Stem,
+    /// A basic block of two 3x3 at stride 1, 32 channels in and out. Where no row applies, its convolutions are launched
+    /// one by one.
+    Block,
     /// 3x3 at stride 1, 32 channels in and out.
     C32,
     /// 3x3 at stride 1, 64 channels in and out.
@@ -32,6 +35,8 @@ impl Layer {
     /// The kind of `op`, if there are kernels for it.
     pub fn of(op: &Op) -> Option<Self> {
         match op.shape {
+            ConvShape { kernel: 3, stride: 1, input: 32, output: 32 } if op.block => Some(Self::Block),
+            _ if op.block => None,
             ConvShape { kernel: 3, stride: 1, input: 1, output: 32 } => Some(Self::Stem),
             ConvShape { kernel: 3, stride: 1, input: 32, output: 32 } => Some(Self::C32),
             ConvShape { kernel: 3, stride: 1, input: 64, output: 64 } => Some(Self::C64),
@@ -59,6 +64,7 @@ impl fmt::Display for Layer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Stem => "stem",
+            Self::Block => "block 32",
             Self::C32 => "3x3 32",
             Self::C64 => "3x3 64",
             Self::Wide => "3x3 128+",
@@ -108,7 +114,8 @@ impl fmt::Display for On {
 pub enum When {
     /// Always.
     Always,
-    /// If the named kernel would make fewer tiles than this percentage of the multiprocessors.
+    /// If the named kernel computes the layer as well, and would make fewer tiles than this percentage of the
+    /// multiprocessors.
     Fewer(&'static Kernel, u32),
     /// If the row's kernel makes at least this percentage of the multiprocessors in tiles.
     Fills(u32),
@@ -121,7 +128,7 @@ impl When {
         };
         match self {
             Self::Always => true,
-            Self::Fewer(other, percent) => !reaches(other, percent),
+            Self::Fewer(other, percent) => other.computes(op) && !reaches(other, percent),
             Self::Fills(percent) => reaches(kernel, percent),
         }
     }
@@ -159,18 +166,23 @@ const fn row(layer: Layer, precision: Precision, on: On, when: When, kernel: &'s
     Rule { layer, precision, on, when, kernel }
 }
 
-use Layer::{C32, C64, Halving, Shortcut, Stem, Wide};
+use Layer::{Block, C32, C64, Halving, Shortcut, Stem, Wide};
 use On::{Any, Fast, Hopper, Tf32};
 use Precision::{Fp16 as FP16, Fp32 as FP32, Tf32 as TF32};
 use When::{Always, Fewer, Fills};
 
-/// The table. The last row for each layer and precision holds for every GPU.
+/// The table. The last row for each layer and precision holds for every GPU, but for blocks. A row is skipped where its
+/// kernel does not compute the layer: `n128` takes multiples of 128 channels out, `c32` 32 channels in.
 #[rustfmt::skip]
 pub static RULES: &[Rule] = &[
     row(Stem,     FP32, Any,    Always,                             &stem_f32),
     row(Stem,     TF32, Any,    Always,                             &stem_f32),
     row(Stem,     FP16, Any,    Always,                             &stem_f16),
 
+    row(Block,    TF32, Hopper, Fills(1500),                        &block_tf32_c32),
+    row(Block,    FP16, Hopper, Always,                             &block_f16_c32),
+
+    row(C32,      FP32, Hopper, Always,                             &wgmma_tf32x3_c32),
     row(C32,      FP32, Fast,   Always,                             &mma_tf32x3_n32),
     row(C32,      FP32, Any,    Always,                             &conv3x3_f32_n32),
     row(C32,      TF32, Hopper, Always,                             &wgmma_tf32_c32),
@@ -178,28 +190,28 @@ pub static RULES: &[Rule] = &[
     row(C32,      TF32, Any,    Always,                             &conv3x3_f32_n32),
     row(C32,      FP16, Any,    Always,                             &mma_f16_n32),
 
-    row(C64,      FP32, Hopper, Fewer(&wgmma_tf32x3_n64, 300),      &wgmma_tf32x3_n64_small),
     row(C64,      FP32, Hopper, Always,                             &wgmma_tf32x3_n64),
     row(C64,      FP32, Fast,   Fewer(&mma_tf32x3_n64, 100),        &mma_tf32x3_n64_slim),
     row(C64,      FP32, Fast,   Always,                             &mma_tf32x3_n64),
     row(C64,      FP32, Any,    Always,                             &conv3x3_f32_n64),
-    row(C64,      TF32, Hopper, Fewer(&wgmma_tf32_c64, 300),        &wgmma_tf32_n64_small),
+    row(C64,      TF32, Hopper, Fewer(&wgmma_tf32_c64, 300),        &wgmma_tf32_n64),
     row(C64,      TF32, Hopper, Always,                             &wgmma_tf32_c64),
     row(C64,      TF32, Tf32,   Fewer(&mma_tf32_n64, 100),          &mma_tf32_n64_slim),
     row(C64,      TF32, Tf32,   Always,                             &mma_tf32_n64),
     row(C64,      TF32, Any,    Always,                             &conv3x3_f32_n64),
-    row(C64,      FP16, Hopper, Fewer(&wgmma_f16_c64, 300),         &wgmma_f16_n64_small),
+    row(C64,      FP16, Hopper, Fewer(&wgmma_f16_c64, 100),         &wgmma_f16_n64_small),
     row(C64,      FP16, Hopper, Always,                             &wgmma_f16_c64),
     row(C64,      FP16, Any,    Fewer(&mma_f16_n64, 100),           &mma_f16_n64_slim),
     row(C64,      FP16, Any,    Always,                             &mma_f16_n64),
 
-    row(Wide,     FP32, Hopper, Fewer(&wgmma_tf32x3_n128, 200),     &wgmma_tf32x3_n64_small),
+    row(Wide,     FP32, Hopper, Fewer(&wgmma_tf32x3_n128, 50),      &wgmma_tf32x3_n64_small),
     row(Wide,     FP32, Hopper, Always,                             &wgmma_tf32x3_n128),
     row(Wide,     FP32, Fast,   Fewer(&mma_tf32x3_n64, 100),        &mma_tf32x3_n64_slim),
     row(Wide,     FP32, Fast,   Always,                             &mma_tf32x3_n64),
     row(Wide,     FP32, Any,    Always,                             &conv3x3_f32_n64),
     row(Wide,     TF32, Hopper, Fewer(&wgmma_tf32_n64_small, 50),   &wgmma_tf32_n32_small),
-    row(Wide,     TF32, Hopper, Fewer(&wgmma_tf32_n128, 200),       &wgmma_tf32_n64_small),
+    row(Wide,     TF32, Hopper, Fewer(&wgmma_tf32_n64, 200),        &wgmma_tf32_n64_small),
+    row(Wide,     TF32, Hopper, Fewer(&wgmma_tf32_n128, 250),       &wgmma_tf32_n64),
     row(Wide,     TF32, Hopper, Fills(400),                         &wgmma_tf32_n256),
     row(Wide,     TF32, Hopper, Always,                             &wgmma_tf32_n128),
     row(Wide,     TF32, Tf32,   Fewer(&mma_tf32_n64, 100),          &mma_tf32_n64_slim),
@@ -207,17 +219,28 @@ pub static RULES: &[Rule] = &[
     row(Wide,     TF32, Any,    Always,                             &conv3x3_f32_n64),
     row(Wide,     FP16, Hopper, Fewer(&wgmma_f16_n64_small, 50),    &wgmma_f16_n32_small),
     row(Wide,     FP16, Hopper, Fewer(&wgmma_f16_n128, 200),        &wgmma_f16_n64_small),
-    row(Wide,     FP16, Hopper, Fills(400),                         &wgmma_f16_n256),
+    row(Wide,     FP16, Hopper, Always,                             &wgmma_f16_n256),
     row(Wide,     FP16, Hopper, Always,                             &wgmma_f16_n128),
     row(Wide,     FP16, Any,    Fewer(&mma_f16_n64, 100),           &mma_f16_n64_slim),
     row(Wide,     FP16, Any,    Always,                             &mma_f16_n64),
 
+    row(Halving,  FP32, Hopper, Fewer(&wgmma_tf32x3_s2_n128, 50),   &wgmma_tf32x3_s2_n64_small),
+    row(Halving,  FP32, Hopper, Always,                             &wgmma_tf32x3_s2_n128),
+    row(Halving,  FP32, Hopper, Fewer(&wgmma_tf32x3_s2_n64, 300),   &wgmma_tf32x3_s2_n64_small),
+    row(Halving,  FP32, Hopper, Always,                             &wgmma_tf32x3_s2_n64),
     row(Halving,  FP32, Fast,   Fewer(&mma_tf32x3_s2_n64, 100),     &mma_tf32x3_s2_n64_slim),
     row(Halving,  FP32, Fast,   Always,                             &mma_tf32x3_s2_n64),
     row(Halving,  FP32, Any,    Always,                             &conv3x3s2_f32_n64),
+    row(Halving,  TF32, Hopper, Fewer(&wgmma_tf32_s2_n128, 50),     &wgmma_tf32_s2_n64_small),
+    row(Halving,  TF32, Hopper, Always,                             &wgmma_tf32_s2_n128),
+    row(Halving,  TF32, Hopper, Always,                             &wgmma_tf32_s2_n64),
     row(Halving,  TF32, Tf32,   Fewer(&mma_tf32_s2_n64, 100),       &mma_tf32_s2_n64_slim),
     row(Halving,  TF32, Tf32,   Always,                             &mma_tf32_s2_n64),
     row(Halving,  TF32, Any,    Always,                             &conv3x3s2_f32_n64),
+    row(Halving,  FP16, Hopper, Fewer(&wgmma_f16_s2_n128, 50),      &wgmma_f16_s2_n64_small),
+    row(Halving,  FP16, Hopper, Always,                             &wgmma_f16_s2_n128),
+    row(Halving,  FP16, Hopper, Fewer(&wgmma_f16_s2_c32, 300),      &wgmma_f16_s2_n64_small),
+    row(Halving,  FP16, Hopper, Always,                             &wgmma_f16_s2_c32),
     row(Halving,  FP16, Any,    Fewer(&mma_f16_s2_n64, 100),        &mma_f16_s2_n64_slim),
     row(Halving,  FP16, Any,    Always,                             &mma_f16_s2_n64),
 
@@ -230,7 +253,7 @@ pub static RULES: &[Rule] = &[
 
 /// The row for `op` on `batch` windows: the first of [`RULES`] that speaks of the layer, the precision and the
 /// architecture, whose condition holds and whose kernel computes `op`. `None` if there are no kernels for such a
-/// convolution.
+/// convolution, or if a block is better launched as its convolutions.
 pub fn choose(device: &Device, op: &Op, batch: usize, precision: Precision) -> Option<&'static Rule> {
     let layer = Layer::of(op)?;
     RULES.iter().find(|rule| {

@@ -173,7 +173,8 @@ impl Embedder {
         Ok(())
     }
 
-    /// Runs the trunk layer by layer on one input and shows `observe` every output.
+    /// Runs the trunk launch by launch on one input and shows `observe` every output: what lies inside of a block that is
+    /// one launch is never in memory.
     ///
     /// # Errors
     /// If the GPU fails.

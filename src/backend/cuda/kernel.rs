@@ -1,4 +1,4 @@
-//! The convolution kernels: what each computes, on what, in which tiles. Depends on `device` and `tiles`.
+//! The kernels for convolutions and blocks: what each computes, on what, in which tiles. Depends on `device` and `tiles`.
 
 use std::fmt;
 
@@ -8,18 +8,36 @@ use super::tiles::tile;
 use crate::backend::Precision;
 use crate::models::embedding::ConvShape;
 
-/// A convolution with the size of its input. Padding is `kernel / 2`.
+/// What a launch computes, with the size of its input: a convolution, or a whole basic block of two. Padding is
+/// `kernel / 2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Op {
-    /// Kernel, stride and channels.
+    /// Kernel, stride and channels; of both convolutions of a block.
     pub shape: ConvShape,
     /// Rows of the input.
     pub height: usize,
     /// Columns of the input.
     pub width: usize,
+    /// Whether it is a block without shortcut convolution: `relu(conv2(relu(conv1(x))) + x)`.
+    pub block: bool,
 }
 
 impl Op {
+    /// A convolution.
+    pub const fn conv(shape: ConvShape, height: usize, width: usize) -> Self {
+        Self { shape, height, width, block: false }
+    }
+
+    /// The block of two such convolutions.
+    pub const fn twice(self) -> Self {
+        Self { block: true, ..self }
+    }
+
+    /// Number of convolutions.
+    pub fn convolutions(&self) -> usize {
+        if self.block { 2 } else { 1 }
+    }
+
     /// Rows of the output.
     pub fn height_out(&self) -> usize {
         self.height.saturating_sub(1) / self.shape.stride + 1
@@ -42,14 +60,16 @@ impl Op {
 
     /// Multiplications of `batch` windows.
     pub fn products(&self, batch: usize) -> u64 {
-        (self.output_len(batch) * self.shape.input * self.shape.kernel * self.shape.kernel) as u64
+        let each = self.output_len(batch) * self.shape.input * self.shape.kernel * self.shape.kernel;
+        (self.convolutions() * each) as u64
     }
 }
 
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ConvShape { kernel, stride, input, output } = self.shape;
-        write!(f, "{kernel}x{kernel} s{stride} {input}->{output} {}x{}", self.height, self.width)
+        let times = if self.block { "2 x " } else { "" };
+        write!(f, "{times}{kernel}x{kernel} s{stride} {input}->{output} {}x{}", self.height, self.width)
     }
 }
 
@@ -96,6 +116,8 @@ pub enum Family {
     Mma,
     /// Hopper's warpgroup products with bulk copies (`conv_wgmma.cu`).
     Wgmma,
+    /// The same for a whole basic block (`block.cu`).
+    Block,
 }
 
 /// How the weights of a kernel are ordered; with the channels of a tile it determines the packed bytes.
@@ -109,7 +131,7 @@ pub enum Packing {
     Units(Arithmetic),
 }
 
-/// One convolution kernel.
+/// One kernel for a convolution or a block.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// Name of its entry.
@@ -159,7 +181,7 @@ pub enum Refusal {
         /// What the device has.
         actual: u32,
     },
-    /// It computes another convolution.
+    /// It computes something else.
     #[error("it does not compute {0}")]
     Layer(Op),
 }
@@ -172,6 +194,7 @@ impl Kernel {
             Family::Fma => "conv_f32.cu",
             Family::Mma => "conv_mma.cu",
             Family::Wgmma => "conv_wgmma.cu",
+            Family::Block => "block.cu",
         }
     }
 
@@ -180,7 +203,7 @@ impl Kernel {
         match self.family {
             Family::Stem => Packing::None,
             Family::Fma => Packing::Fp32,
-            Family::Mma | Family::Wgmma => Packing::Units(self.arithmetic),
+            Family::Mma | Family::Wgmma | Family::Block => Packing::Units(self.arithmetic),
         }
     }
 
@@ -191,15 +214,35 @@ impl Kernel {
         let step = match self.family {
             Family::Stem => 1,
             Family::Fma => 4,
-            Family::Mma | Family::Wgmma => 32 / self.arithmetic.value_bytes(),
+            Family::Mma | Family::Wgmma | Family::Block => 32 / self.arithmetic.value_bytes(),
         };
+        let channels = self.channels as usize;
         kernel == self.kernel
             && stride == self.stride
-            && self.input.is_none_or(|only| input == only)
-            && input.is_multiple_of(step)
-            && output.is_multiple_of(self.channels as usize)
+            && (self.family == Family::Block) == op.block
             && (self.family == Family::Stem) == (input == 1)
-            && (self.family != Family::Stem || output == self.channels as usize)
+            && input.is_multiple_of(step)
+            && output.is_multiple_of(channels)
+            // What knows its input may hold all weights in shared memory, which are those of one tile.
+            && self.input.is_none_or(|only| input == only && output == channels)
+    }
+
+    /// Whether it reads its input through a description for the copy engine, and walks over its tiles with one block a
+    /// multiprocessor.
+    pub fn persistent(&self) -> bool {
+        matches!(self.family, Family::Wgmma | Family::Block)
+    }
+
+    /// What the copy engine fetches at a time: columns, rows and units of 16 bytes.
+    pub fn input_box(&self) -> [u32; 3] {
+        let (kernel, stride) = (self.kernel as u32, self.stride as u32);
+        let reach = |tile: u32| (tile - 1) * stride + kernel;
+        match self.family {
+            // A row at a time, wide enough for both convolutions.
+            Family::Block => [self.cols + 2 * (kernel - 1), 1, self.units],
+            // At stride 2 a row comes in two halves.
+            _ => [reach(self.cols).div_ceil(stride), reach(self.rows), self.units],
+        }
     }
 
     /// Tiles along the columns, the rows, and the channels of all windows.
@@ -230,7 +273,9 @@ impl Kernel {
         let architecture = device.architecture;
         let tensor_tf32 = matches!(self.arithmetic, Arithmetic::Tf32 | Arithmetic::Tf32x3);
         let needed = match self.family {
-            Family::Wgmma if (architecture.major, architecture.minor) != (9, 0) => Some("9.0"),
+            Family::Wgmma | Family::Block if (architecture.major, architecture.minor) != (9, 0) => {
+                Some("9.0")
+            }
             Family::Mma if tensor_tf32 && architecture.major < 8 => Some("8.0 or newer"),
             _ => None,
         };
@@ -252,7 +297,7 @@ macro_rules! kernels {
             #[allow(non_upper_case_globals, reason = "constants carry the names of their entries")]
             pub static $entry: Kernel = kernels!(@$family $entry $arithmetic $kernel $stride [$($input)?]);
         )*
-        /// Every convolution kernel.
+        /// Every kernel for convolutions and blocks.
         pub static KERNELS: &[&Kernel] = &[$(&$entry),*];
     };
     (@Stem $entry:ident $arithmetic:ident $kernel:literal $stride:literal [$input:literal]) => {
@@ -292,6 +337,17 @@ macro_rules! kernels {
             shared: tile(concat!(stringify!($entry), "_SHARED")),
             units: tile(concat!(stringify!($entry), "_UNITS")),
             ..kernels!(@tile Wgmma $entry $arithmetic $kernel $stride $input)
+        }
+    };
+    (@Block $entry:ident $arithmetic:ident $kernel:literal $stride:literal [$input:literal]) => {
+        Kernel {
+            channels: $input,
+            rows: 1,
+            cols: tile("BLOCK_COLS"),
+            threads: tile(concat!(stringify!($entry), "_THREADS")),
+            shared: tile(concat!(stringify!($entry), "_SHARED")),
+            units: $input * Arithmetic::$arithmetic.value_bytes() as u32 / tile("UNIT_BYTES"),
+            ..kernels!(@common Block $entry $arithmetic $kernel $stride [$input])
         }
     };
     (@tile $family:ident $entry:ident $arithmetic:ident $kernel:literal $stride:literal $input:tt) => {
@@ -355,13 +411,27 @@ kernels! {
     wgmma_f16_n256: Wgmma Fp16 3 1;
     wgmma_f16_n64_small: Wgmma Fp16 3 1;
     wgmma_f16_n32_small: Wgmma Fp16 3 1;
+    wgmma_f16_s2_c32: Wgmma Fp16 3 2 only 32;
+    wgmma_f16_s2_n128: Wgmma Fp16 3 2;
+    wgmma_f16_s2_n64_small: Wgmma Fp16 3 2;
     wgmma_tf32_c32: Wgmma Tf32 3 1 only 32;
     wgmma_tf32_c64: Wgmma Tf32 3 1 only 64;
+    wgmma_tf32_n64: Wgmma Tf32 3 1;
     wgmma_tf32_n128: Wgmma Tf32 3 1;
     wgmma_tf32_n256: Wgmma Tf32 3 1;
     wgmma_tf32_n64_small: Wgmma Tf32 3 1;
     wgmma_tf32_n32_small: Wgmma Tf32 3 1;
+    wgmma_tf32_s2_n64: Wgmma Tf32 3 2;
+    wgmma_tf32_s2_n128: Wgmma Tf32 3 2;
+    wgmma_tf32_s2_n64_small: Wgmma Tf32 3 2;
+    wgmma_tf32x3_c32: Wgmma Tf32x3 3 1 only 32;
     wgmma_tf32x3_n64: Wgmma Tf32x3 3 1;
     wgmma_tf32x3_n128: Wgmma Tf32x3 3 1;
     wgmma_tf32x3_n64_small: Wgmma Tf32x3 3 1;
+    wgmma_tf32x3_s2_n64: Wgmma Tf32x3 3 2;
+    wgmma_tf32x3_s2_n128: Wgmma Tf32x3 3 2;
+    wgmma_tf32x3_s2_n64_small: Wgmma Tf32x3 3 2;
+
+    block_f16_c32: Block Fp16 3 1 only 32;
+    block_tf32_c32: Block Tf32 3 1 only 32;
 }

@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use super::artifacts::{Architecture, Artifacts, Code};
 use super::device::Device;
 use super::error::CudaError;
-use super::kernel::{Arithmetic, Family, Kernel, Op, Packing};
+use super::kernel::{Arithmetic, Family, Kernel, Op, Packing, Refusal};
 use super::tiles::tile;
 use crate::models::embedding::{ConvShape, EMBEDDING_DIM, TRUNK_CHANNELS, TRUNK_DIM, TRUNK_ROWS};
 use crate::models::windows::LOCAL_SPEAKERS;
@@ -73,6 +73,21 @@ struct ConvArgs {
     h_out: u32,
     w_out: u32,
     relu: u32,
+}
+
+/// The argument of every block (`BlockArgs`).
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct BlockArgs {
+    x: u64,
+    w: [u64; 2],
+    bias: [u64; 2],
+    y: u64,
+    overflow: u64,
+    batch: u32,
+    height: u32,
+    width: u32,
+    padding: u32,
 }
 
 /// One window to pool (`PoolJob`).
@@ -138,6 +153,7 @@ struct TensorMap(sys::CUtensorMap);
 
 // SAFETY: `repr(C)` structs of numbers, equal to those that the kernels take by value.
 unsafe impl DeviceRepr for ConvArgs {}
+unsafe impl DeviceRepr for BlockArgs {}
 unsafe impl DeviceRepr for PoolArgs {}
 unsafe impl DeviceRepr for DenseArgs {}
 unsafe impl DeviceRepr for PackArgs {}
@@ -148,13 +164,19 @@ unsafe impl DeviceRepr for TensorMap {}
 pub fn parameter_bytes(file: &str) -> Option<usize> {
     Some(match file {
         "stem.cu" | "conv_f32.cu" | "conv_mma.cu" => size_of::<ConvArgs>(),
-        // Parameters start at byte 528 of their memory on 9.0, where the tensor map is aligned to 64 bytes.
-        "conv_wgmma.cu" => (528 + size_of::<ConvArgs>()).next_multiple_of(64) - 528 + size_of::<TensorMap>(),
+        "conv_wgmma.cu" => with_map(size_of::<ConvArgs>()),
+        "block.cu" => with_map(size_of::<BlockArgs>()),
         "pooling.cu" => size_of::<PoolArgs>(),
         "dense.cu" => size_of::<DenseArgs>(),
         "pack.cu" => size_of::<PackArgs>(),
         _ => return None,
     })
+}
+
+/// Bytes of a struct of `bytes` bytes and a tensor map behind it: parameters start at byte 528 of their memory on 9.0,
+/// where the map is aligned to 64 bytes.
+const fn with_map(bytes: usize) -> usize {
+    (528 + bytes).next_multiple_of(64) - 528 + size_of::<TensorMap>()
 }
 
 /// Bytes on the GPU, freed when nothing uses them any more. Clones and parts share them.
@@ -201,6 +223,12 @@ pub struct Packed {
     channels: u32,
 }
 
+impl Packed {
+    fn fits(&self, kernel: &Kernel, op: &Op) -> bool {
+        (self.packing, self.channels, self.shape) == (kernel.packing(), kernel.channels, op.shape)
+    }
+}
+
 /// What follows a convolution.
 #[derive(Clone, Copy)]
 pub enum Epilogue<'a> {
@@ -229,6 +257,27 @@ pub struct ConvLaunch<'a> {
     pub bias: &'a Buffer,
     /// What follows.
     pub epilogue: Epilogue<'a>,
+    /// Output map.
+    pub y: &'a Buffer,
+    /// Word that is set to 1 when a value does not fit FP16.
+    pub overflow: &'a Buffer,
+}
+
+/// One basic block to launch.
+#[derive(Clone, Copy)]
+pub struct BlockLaunch<'a> {
+    /// What runs.
+    pub kernel: &'static Kernel,
+    /// What it computes.
+    pub op: Op,
+    /// Number of windows.
+    pub batch: usize,
+    /// Input map.
+    pub x: &'a Buffer,
+    /// Weights of both convolutions.
+    pub weights: [&'a Packed; 2],
+    /// `[output]` of both.
+    pub bias: [&'a Buffer; 2],
     /// Output map.
     pub y: &'a Buffer,
     /// Word that is set to 1 when a value does not fit FP16.
@@ -654,10 +703,14 @@ impl Gpu {
     /// Packs the weights `[output, input, kernel, kernel]` of a convolution for `kernel`.
     ///
     /// # Errors
-    /// If a buffer is too short or memory is short.
+    /// If the kernel does not compute such a convolution, a buffer is too short or memory is short.
     pub fn pack(&mut self, kernel: &Kernel, shape: ConvShape, weights: &Buffer) -> Result<Packed, CudaError> {
         let count = shape.output * shape.input * shape.kernel * shape.kernel;
         at_least(format_args!("weights of {}", kernel.entry), weights, 4 * count)?;
+        let op = Op { block: kernel.family == Family::Block, ..Op::conv(shape, 1, 1) };
+        if !kernel.computes(&op) {
+            return Err(CudaError::Refused { kernel: kernel.entry, reason: Refusal::Layer(op) });
+        }
         let packing = kernel.packing();
         let (entry, bytes) = match packing {
             Packing::None => {
@@ -682,7 +735,7 @@ impl Gpu {
         let blocks = small(entry, "weights", count)?.div_ceil(THREADS);
         let function = self.function("pack.cu", entry, 0)?;
         self.keep(&[weights, &buffer]);
-        // SAFETY: one thread per weight; both buffers hold all of them.
+        // SAFETY: one thread per weight; both buffers hold all of them, and the kernel's tiles divide the channels.
         unsafe { self.launch(entry, &function, (blocks, 1, 1), THREADS, 0, &args, None) }?;
         Ok(Packed { buffer, shape, packing, channels: kernel.channels })
     }
@@ -694,9 +747,8 @@ impl Gpu {
     pub fn conv(&mut self, conv: &ConvLaunch<'_>) -> Result<(), CudaError> {
         let ConvLaunch { kernel, op, batch, x, weights, bias, epilogue, y, overflow } = *conv;
         let entry = kernel.entry;
-        kernel.check(&self.device, &op).map_err(|reason| CudaError::Refused { kernel: entry, reason })?;
-        if (weights.packing, weights.channels, weights.shape) != (kernel.packing(), kernel.channels, op.shape)
-        {
+        self.accepts(kernel, &op, false)?;
+        if !weights.fits(kernel, &op) {
             return Err(CudaError::Packing { kernel: entry });
         }
         let bytes = kernel.arithmetic.value_bytes();
@@ -717,23 +769,7 @@ impl Gpu {
         if inputs.into_iter().flatten().any(|input| y.overlaps(input)) {
             return Err(CudaError::Overlap { context: entry.into() });
         }
-        let most = u64::from(u32::MAX);
-        for (what, actual) in [("input", op.input_len(batch)), ("output", op.output_len(batch))] {
-            within(format_args!("{entry}: values of the {what}"), actual as u64, most)?;
-        }
-        let [columns, rows, slices] = kernel.tiles(&op, batch);
-        let tiles = kernel.blocks(&op, batch);
-        within(format_args!("{entry}: tiles"), tiles, i32::MAX as u64)?;
-        if tiles == 0 {
-            return Ok(());
-        }
-        let grid = if kernel.family == Family::Wgmma {
-            (tiles.min(u64::from(self.device.sms)) as u32, 1, 1)
-        } else {
-            within(format_args!("{entry}: rows of tiles"), rows, GRID_YZ)?;
-            within(format_args!("{entry}: slices of tiles"), slices, GRID_YZ)?;
-            (columns as u32, rows as u32, slices as u32)
-        };
+        let Some(grid) = self.grid(kernel, &op, batch)? else { return Ok(()) };
         // All of them are factors of lengths that fit.
         let number = |value: usize| value as u32;
         let args = ConvArgs {
@@ -752,10 +788,7 @@ impl Gpu {
             w_out: number(op.width_out()),
             relu: u32::from(!matches!(epilogue, Epilogue::Bias)),
         };
-        let map = match kernel.family {
-            Family::Wgmma => Some(tensor_map(kernel, &op, batch, x)?),
-            _ => None,
-        };
+        let map = if kernel.persistent() { Some(tensor_map(kernel, &op, batch, x)?) } else { None };
         let shared = kernel.shared_bytes(self.device.architecture);
         let function = self.function(kernel.file(), entry, shared)?;
         self.keep(&[x, bias, y, overflow, &weights.buffer]);
@@ -763,6 +796,83 @@ impl Gpu {
         // SAFETY: the kernel reads the input, the weights (whose packing and shape agree), the bias and the residual, and
         // writes the output and the overflow word. All are as long as the geometry says, and the output is apart.
         unsafe { self.launch(entry, &function, grid, kernel.threads, shared, &args, map.as_ref()) }
+    }
+
+    /// Launches a basic block.
+    ///
+    /// # Errors
+    /// If the kernel does not run on the device or does not compute the block, or if a buffer has the wrong size.
+    pub fn block(&mut self, block: &BlockLaunch<'_>) -> Result<(), CudaError> {
+        let BlockLaunch { kernel, op, batch, x, weights, bias, y, overflow } = *block;
+        let entry = kernel.entry;
+        self.accepts(kernel, &op, true)?;
+        if !weights.iter().all(|weights| weights.fits(kernel, &op)) {
+            return Err(CudaError::Packing { kernel: entry });
+        }
+        let bytes = kernel.arithmetic.value_bytes();
+        at_least(format_args!("{entry}: input"), x, bytes * op.input_len(batch))?;
+        for bias in bias {
+            at_least(format_args!("{entry}: bias"), bias, 4 * op.shape.output)?;
+        }
+        at_least(format_args!("{entry}: output"), y, bytes * op.output_len(batch))?;
+        at_least(format_args!("{entry}: overflow word"), overflow, 4)?;
+        let packed = weights.map(|weights| &weights.buffer);
+        let inputs = [x, packed[0], packed[1], bias[0], bias[1], overflow];
+        if inputs.into_iter().any(|input| y.overlaps(input)) {
+            return Err(CudaError::Overlap { context: entry.into() });
+        }
+        let Some(grid) = self.grid(kernel, &op, batch)? else { return Ok(()) };
+        let args = BlockArgs {
+            x: x.address(),
+            w: packed.map(Buffer::address),
+            bias: bias.map(Buffer::address),
+            y: y.address(),
+            overflow: overflow.address(),
+            // All of them are factors of lengths that fit.
+            batch: batch as u32,
+            height: op.height as u32,
+            width: op.width as u32,
+            padding: 0,
+        };
+        let map = tensor_map(kernel, &op, batch, x)?;
+        let shared = kernel.shared_bytes(self.device.architecture);
+        let function = self.function(kernel.file(), entry, shared)?;
+        self.keep(&inputs);
+        self.keep(&[y]);
+        // SAFETY: the kernel reads the input, the weights of both convolutions (whose packing and shape agree) and both
+        // biases, and writes the output and the overflow word. All are as long as the geometry says, and the output is
+        // apart.
+        unsafe { self.launch(entry, &function, grid, kernel.threads, shared, &args, Some(&map)) }
+    }
+
+    /// Whether `kernel` runs here and computes `op`, which is a block or not.
+    fn accepts(&self, kernel: &Kernel, op: &Op, block: bool) -> Result<(), CudaError> {
+        let computes = if op.block == block { Ok(()) } else { Err(Refusal::Layer(*op)) };
+        computes
+            .and_then(|()| kernel.check(&self.device, op))
+            .map_err(|reason| CudaError::Refused { kernel: kernel.entry, reason })
+    }
+
+    /// The grid of `kernel` for `op` on `batch` windows, whose sizes fit the kernels' 32-bit indices; `None` if there is
+    /// nothing to do.
+    fn grid(&self, kernel: &Kernel, op: &Op, batch: usize) -> Result<Option<(u32, u32, u32)>, CudaError> {
+        let entry = kernel.entry;
+        let most = u64::from(u32::MAX);
+        for (what, actual) in [("input", op.input_len(batch)), ("output", op.output_len(batch))] {
+            within(format_args!("{entry}: values of the {what}"), actual as u64, most)?;
+        }
+        let [columns, rows, slices] = kernel.tiles(op, batch);
+        let tiles = kernel.blocks(op, batch);
+        within(format_args!("{entry}: tiles"), tiles, i32::MAX as u64)?;
+        if tiles == 0 {
+            return Ok(None);
+        }
+        if kernel.persistent() {
+            return Ok(Some((tiles.min(u64::from(self.device.sms)) as u32, 1, 1)));
+        }
+        within(format_args!("{entry}: rows of tiles"), rows, GRID_YZ)?;
+        within(format_args!("{entry}: slices of tiles"), slices, GRID_YZ)?;
+        Ok(Some((columns as u32, rows as u32, slices as u32)))
     }
 
     /// Pools the trunk frames of each of `jobs` for its local speakers into `statistics`, FP32
@@ -1002,8 +1112,8 @@ fn tensor_map(kernel: &Kernel, op: &Op, batch: usize, x: &Buffer) -> Result<Tens
     let (width, height) = (op.width as u64, op.height as u64);
     let dims = [2 * width, height, planes as u64];
     let strides = [UNIT as u64 * width, UNIT as u64 * width * height];
-    let border = kernel.kernel as u32 - 1;
-    let boxes = [2 * (kernel.cols + border), kernel.rows + border, kernel.units];
+    let [columns, lines, units] = kernel.input_box();
+    let boxes = [2 * columns, lines, units];
     let ones = [1u32; 3];
     let mut map = MaybeUninit::<TensorMap>::uninit();
     // SAFETY: three dimensions are described by arrays of three (strides of two); the map is written if the call succeeds.

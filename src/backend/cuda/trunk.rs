@@ -1,30 +1,32 @@
-//! The ResNet34 trunk on a GPU (C6): one launch for each of its 36 convolutions. Depends on `dispatch` and `launch`.
+//! The ResNet34 trunk on a GPU (C6): its 36 convolutions, one a launch or a whole basic block a launch. Depends on
+//! `dispatch` and `launch`.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use super::device::Device;
 use super::dispatch::{self, Rule};
 use super::error::CudaError;
-use super::kernel::{Arithmetic, Op, Packing};
-use super::launch::{Buffer, ConvLaunch, Epilogue, Gpu, Packed};
+use super::kernel::{Arithmetic, Kernel, Op, Packing};
+use super::launch::{BlockLaunch, Buffer, ConvLaunch, Epilogue, Gpu, Packed};
 use crate::backend::Precision;
 use crate::features::MELS;
-use crate::models::embedding::{
-    ConvShape, EmbeddingWeights, STAGES, TIME_REDUCTION, TRUNK_DIM, convolutions,
-};
+use crate::models::embedding::{EmbeddingWeights, STAGES, TIME_REDUCTION, TRUNK_DIM, convolutions};
 
-/// A layer and the row of the table that chose its kernel.
+/// A launch and the row of the table that chose its kernel.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// Name, such as `block3.conv1`.
+    /// Name, such as `block3.conv1`, or `block3` for a whole block.
     pub name: String,
     /// What it computes.
     pub op: Op,
     /// The row.
     pub rule: &'static Rule,
+    /// Index of its first convolution.
+    pub first: usize,
 }
 
-/// The kernel of every layer for `batch` inputs of `width` fbank frames, in order of execution.
+/// What is launched for `batch` inputs of `width` fbank frames, in order of execution.
 ///
 /// # Errors
 /// [`CudaError::NoKernel`], which the tests exclude for this network.
@@ -34,14 +36,24 @@ pub fn plan(
     batch: usize,
     width: usize,
 ) -> Result<Vec<Step>, CudaError> {
-    let reduced = |height: usize| width.div_ceil(MELS / height);
-    let step = |(name, shape, height): (String, ConvShape, usize)| {
-        let op = Op { shape, height, width: reduced(height) };
-        let rule = dispatch::choose(device, &op, batch, precision)
-            .ok_or_else(|| CudaError::NoKernel(format!("{name}: {op}")))?;
-        Ok(Step { name, op, rule })
-    };
-    convolutions().into_iter().map(step).collect()
+    let all = convolutions();
+    let mut steps: Vec<Step> = Vec::with_capacity(all.len());
+    for (first, (name, shape, height)) in all.iter().enumerate() {
+        if steps.last().is_some_and(|step| step.first + step.op.convolutions() > first) {
+            continue;
+        }
+        let op = Op::conv(*shape, *height, width.div_ceil(MELS / height));
+        let choose = |op: Op| dispatch::choose(device, &op, batch, precision).map(|rule| (op, rule));
+        // A block whose convolutions have one shape has no shortcut convolution between them.
+        let block = name.strip_suffix(".conv1").filter(|_| all[first + 1].1 == *shape);
+        let whole = block.and_then(|name| choose(op.twice()).map(|found| (name, found)));
+        let (name, (op, rule)) = match whole {
+            Some(whole) => whole,
+            None => (name.as_str(), choose(op).ok_or_else(|| CudaError::NoKernel(format!("{name}: {op}")))?),
+        };
+        steps.push(Step { name: name.into(), op, rule, first });
+    }
+    Ok(steps)
 }
 
 /// How the values of the trunk's maps are stored.
@@ -83,12 +95,20 @@ struct Conv {
     packed: HashMap<(Packing, u32), Packed>,
 }
 
+impl Conv {
+    /// The weights in the order of `kernel`.
+    fn packed(&self, kernel: &'static Kernel) -> Result<&Packed, CudaError> {
+        let key = (kernel.packing(), kernel.channels);
+        self.packed.get(&key).ok_or(CudaError::Packing { kernel: kernel.entry })
+    }
+}
+
 /// The network up to pooling.
 pub struct Trunk {
     convs: Vec<Conv>,
 }
 
-/// Sees the output of every layer: name, operation, arithmetic and map.
+/// Sees the output of every launch.
 pub type Inspect<'a> = &'a mut dyn FnMut(&mut Gpu, &Step, &Buffer) -> Result<(), CudaError>;
 
 impl Trunk {
@@ -116,11 +136,13 @@ impl Trunk {
     /// # Errors
     /// If there is not enough memory.
     pub fn prepare(&mut self, gpu: &mut Gpu, steps: &[Step]) -> Result<(), CudaError> {
-        for (conv, step) in self.convs.iter_mut().zip(steps) {
+        for step in steps {
             let kernel = step.rule.kernel;
             let key = (kernel.packing(), kernel.channels);
-            if !conv.packed.contains_key(&key) {
-                conv.packed.insert(key, gpu.pack(kernel, step.op.shape, &conv.weights)?);
+            for conv in &mut self.convs[step.first..][..step.op.convolutions()] {
+                if !conv.packed.contains_key(&key) {
+                    conv.packed.insert(key, gpu.pack(kernel, step.op.shape, &conv.weights)?);
+                }
             }
         }
         Ok(())
@@ -139,24 +161,19 @@ impl Trunk {
         out: &Buffer,
         inspect: Inspect<'_>,
     ) -> Result<(), CudaError> {
-        let mut index = 0;
+        let at = Cell::new(0);
         let mut layer = |gpu: &mut Gpu, x: &Buffer, epilogue: Epilogue<'_>, y: &Buffer| {
-            let (conv, step) = (&self.convs[index], &steps[index]);
-            let kernel = step.rule.kernel;
-            let packed = conv.packed.get(&(kernel.packing(), kernel.channels));
-            let launch = ConvLaunch {
-                kernel,
-                op: step.op,
-                batch,
-                x,
-                weights: packed.ok_or(CudaError::Packing { kernel: kernel.entry })?,
-                bias: &conv.bias,
-                epilogue,
-                y,
-                overflow: &memory.overflow,
-            };
-            gpu.conv(&launch)?;
-            index += 1;
+            let step = &steps[at.replace(at.get() + 1)];
+            let (kernel, op, overflow) = (step.rule.kernel, step.op, &memory.overflow);
+            let conv = &self.convs[step.first];
+            let (weights, bias) = (conv.packed(kernel)?, &conv.bias);
+            if op.block {
+                let second = &self.convs[step.first + 1];
+                let (weights, bias) = ([weights, second.packed(kernel)?], [bias, &second.bias]);
+                gpu.block(&BlockLaunch { kernel, op, batch, x, weights, bias, y, overflow })?;
+            } else {
+                gpu.conv(&ConvLaunch { kernel, op, batch, x, weights, bias, epilogue, y, overflow })?;
+            }
             inspect(gpu, step, y)
         };
         let [mut x, hidden, mut spare] = memory.maps.each_ref();
@@ -165,7 +182,10 @@ impl Trunk {
         let mut block = 0;
         for (stage, (_, blocks)) in STAGES.into_iter().enumerate() {
             for first in (0..blocks).map(|index| index == 0) {
-                layer(gpu, x, Epilogue::Relu, hidden)?;
+                let whole = steps[at.get()].op.block;
+                if !whole {
+                    layer(gpu, x, Epilogue::Relu, hidden)?;
+                }
                 // The identity path needs its own map where the shape changes; then the block's input is free.
                 let (identity, y) = if first && stage > 0 {
                     layer(gpu, x, Epilogue::Bias, spare)?;
@@ -174,7 +194,7 @@ impl Trunk {
                     (x, spare)
                 };
                 let y = if block == last { out } else { y };
-                layer(gpu, hidden, Epilogue::ResidualRelu(identity), y)?;
+                layer(gpu, if whole { x } else { hidden }, Epilogue::ResidualRelu(identity), y)?;
                 (x, spare) = (y, identity);
                 block += 1;
             }
