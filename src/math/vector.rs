@@ -95,7 +95,7 @@ fn exp_of_negative(x: f64) -> f64 {
     /// Added to a small number it leaves the nearest integer in the lowest bits.
     const ROUND: f64 = 6_755_399_441_055_744.0;
     /// ln(2) in two parts; the product of the first with an integer below 2^11 is exact.
-    const LN2: [f64; 2] = [0.693_147_180_369_123_816_49, 1.908_214_929_270_587_700_02e-10];
+    const LN2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
     const COEFFICIENTS: [f64; 14] = {
         let mut c = [1.0; 14];
         let mut i = 1;
