@@ -62,7 +62,10 @@ pub fn decode_file(
     channels: Channels,
     progress: &mut dyn FnMut(f32) -> ControlFlow<()>,
 ) -> Result<Waveform, AudioError> {
-    let Opened { source, mut position, head, warnings, sound_header } = source::open(path)?;
+    let Opened { source, mut position, head, pcm, warnings, sound_header } = source::open(path)?;
+    if let Some(pcm) = pcm {
+        return pcm.decode(source.into_file(), channels, warnings, progress);
+    }
     let total = source.total().max(1);
     let mut format = match demultiplex(source) {
         // A Matroska file that was cut short is refused for its length, but can be read as a stream.

@@ -55,6 +55,14 @@ impl Mixer {
         Ok(())
     }
 
+    /// Adds what `other`, of the same channels, has counted.
+    pub fn add(&mut self, other: &Self) {
+        self.non_finite += other.non_finite;
+        self.too_loud += other.too_loud;
+        let ((frames, of_mean, of_channels), more) = (self.mixed, other.mixed);
+        self.mixed = (frames + more.0, of_mean + more.1, of_channels + more.2);
+    }
+
     /// What had to be repaired, in plain words.
     pub fn warnings(&self) -> Vec<String> {
         let mut out = Vec::new();

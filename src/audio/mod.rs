@@ -6,7 +6,8 @@
 //!          mp4                        opus
 //! ```
 //!
-//! Everything is streamed packet by packet; only the finished 16 kHz samples are kept (230 MB an hour).
+//! Plain samples in WAV files skip demultiplexer and decoder (`pcm`); everything else is streamed packet by packet.
+//! Only the finished 16 kHz samples are kept (230 MB an hour).
 //! Nothing that a file states about itself is trusted: the end of the stream decides the length, the decoded
 //! buffers decide rate and channels, and the limits below bound every allocation.
 //!
@@ -17,6 +18,7 @@ mod gaps;
 mod mix;
 mod mp4;
 mod opus;
+mod pcm;
 mod resample;
 mod riff;
 mod source;

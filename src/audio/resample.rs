@@ -34,10 +34,7 @@ impl Samples {
     /// [`AudioError::Limit`] beyond [`MAX_HOURS`], [`AudioError::OutOfMemory`] if the memory is not there.
     pub fn extend(&mut self, block: &[f32]) -> Result<(), AudioError> {
         let len = self.data.len() + block.len();
-        if len as u64 > MAX_HOURS * 3600 * u64::from(SAMPLE_RATE) {
-            let limit = format!("{MAX_HOURS} hours; cut the file into parts");
-            return Err(AudioError::Limit { what: "the duration in hours", value: MAX_HOURS + 1, limit });
-        }
+        check_duration(len as u64, SAMPLE_RATE)?;
         if len > self.data.capacity() {
             // Doubling, as Vec does by itself, would waste up to half of the memory of a long recording.
             let step = block.len() + (self.data.len() / 8).max(GROWTH);
@@ -52,6 +49,18 @@ impl Samples {
         self.data.shrink_to_fit();
         self.data
     }
+}
+
+/// Checks the duration of `frames` at `rate` (Hz) against the limit.
+///
+/// # Errors
+/// [`AudioError::Limit`] beyond [`MAX_HOURS`].
+pub fn check_duration(frames: u64, rate: u32) -> Result<(), AudioError> {
+    if frames <= MAX_HOURS * 3600 * u64::from(rate) {
+        return Ok(());
+    }
+    let limit = format!("{MAX_HOURS} hours; cut the file into parts");
+    Err(AudioError::Limit { what: "the duration in hours", value: MAX_HOURS + 1, limit })
 }
 
 /// Converts one stretch of constant sample rate.

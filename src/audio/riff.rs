@@ -4,11 +4,12 @@
 //! lengths. This reader believes only what it can check against the file, and gives the demultiplexer a plain
 //! WAV header of its own making, or the bare stream where a WAV file wraps MPEG audio.
 //!
-//! Depends on the types of the parent module only.
+//! Depends on the types of `pcm` and of the parent module.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
+use super::pcm::{Encoding, Pcm};
 use super::{AudioError, MAX_CHANNELS, MAX_SOURCE_RATE, MIN_SOURCE_RATE};
 
 /// A size field whose value was not known when it was written.
@@ -28,6 +29,8 @@ pub struct Riff {
     pub start: u64,
     /// Number of bytes of samples.
     pub len: u64,
+    /// The samples if they are plain ones, which need no demultiplexer and no decoder.
+    pub pcm: Option<Pcm>,
     /// Notes on what was wrong.
     pub warnings: Vec<String>,
 }
@@ -105,7 +108,15 @@ pub fn read(file: &mut File, head: &[u8], len: u64) -> Result<Option<Riff>, Audi
         Some(size) => size,
     };
     let (header, size) = header_for(&format, &chunks.fmt, size, &mut warnings)?;
-    Ok(Some(Riff { header, start, len: size, warnings }))
+    let encoding = Encoding::of(format.tag, format.sample_bytes());
+    let pcm = encoding.map(|encoding| Pcm {
+        encoding,
+        channels: format.channels,
+        rate: format.rate,
+        start,
+        len: size,
+    });
+    Ok(Some(Riff { header, start, len: size, pcm, warnings }))
 }
 
 /// Finds the chunks that matter.

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use symphonia::core::io::MediaSource;
 
+use super::pcm::Pcm;
 use super::{AudioError, riff};
 
 /// An opened recording.
@@ -20,6 +21,8 @@ pub struct Opened {
     pub position: Arc<AtomicU64>,
     /// The first bytes of the file, at most 512.
     pub head: Vec<u8>,
+    /// The samples, if they are plain ones.
+    pub pcm: Option<Pcm>,
     /// Notes on the header.
     pub warnings: Vec<String>,
     /// The file is a RIFF file whose header has been checked, so that having no samples is no damage.
@@ -57,15 +60,20 @@ pub fn open(path: &Path) -> Result<Opened, AudioError> {
 
     let repaired = riff::read(&mut file, &head, len)?;
     let sound_header = repaired.is_some();
-    let riff::Riff { header, start, len, warnings } =
-        repaired.unwrap_or(riff::Riff { header: Vec::new(), start: 0, len, warnings: Vec::new() });
+    let riff::Riff { header, start, len, pcm, warnings } =
+        repaired.unwrap_or(riff::Riff { header: Vec::new(), start: 0, len, pcm: None, warnings: Vec::new() });
     file.seek(SeekFrom::Start(start))?;
     let position = Arc::new(AtomicU64::new(0));
     let source = Source { header, file, start, len, at: 0, position: position.clone(), seekable: true };
-    Ok(Opened { source, position, head, warnings, sound_header })
+    Ok(Opened { source, position, head, pcm, warnings, sound_header })
 }
 
 impl Source {
+    /// The file.
+    pub fn into_file(self) -> File {
+        self.file
+    }
+
     /// Total number of bytes.
     pub fn total(&self) -> u64 {
         self.header.len() as u64 + self.len

@@ -266,7 +266,7 @@ fn rounds(
         batch::run(
             &items,
             &AudioFiles,
-            &slots,
+            slots.as_slice().into(),
             settings,
             &Limits::new(args.jobs.get()),
             &Unwatched,

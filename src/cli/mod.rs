@@ -28,7 +28,7 @@ use score::Truth;
 use crate::app::cache::{Cache, Cached};
 use crate::backend::{self, BackendInfo};
 use crate::pipeline::Engine;
-use crate::pipeline::batch::{AudioFiles, Diarize};
+use crate::pipeline::batch::{AudioFiles, Diarize, Engines};
 
 /// Runs the program and tells how it ended.
 pub fn main() -> Exit {
@@ -148,7 +148,13 @@ fn work(plan: &Plan, terminal: &Terminal, truth: Option<Truth>) -> anyhow::Resul
             std::iter::repeat_n(diarizer, engines[index].recordings())
         })
         .collect();
-    let summary = run::run(plan, &settings, &AudioFiles, &slots, terminal, &stop);
+    let on_cpu = || match Engine::open(plan.models.as_deref(), "cpu", None) {
+        Ok(engine) => Ok(Box::new(engine) as Box<dyn Diarize>),
+        Err(error) => Err(error.to_string()),
+    };
+    let has_gpu = backends.iter().any(|backend| backend.device != "cpu");
+    let engines = Engines { working: &slots, spare: has_gpu.then_some(&on_cpu) };
+    let summary = run::run(plan, &settings, &AudioFiles, engines, terminal, &stop);
     if let Some(truth) = truth {
         let provenance = BTreeMap::from([
             ("model", engine.model().to_owned()),

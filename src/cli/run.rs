@@ -9,7 +9,7 @@ use super::progress::{Stop, Terminal};
 use crate::app::export::{Report, write};
 use crate::app::jobs::Job;
 use crate::pipeline::Settings;
-use crate::pipeline::batch::{self, Decode, Diarize, Item, ItemError, Limits, Outcome};
+use crate::pipeline::batch::{self, Decode, Engines, Item, ItemError, Limits, Outcome};
 
 /// How the recordings fared.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -68,7 +68,7 @@ pub fn run(
     plan: &Plan,
     settings: &Settings,
     decoder: &dyn Decode,
-    engines: &[&dyn Diarize],
+    engines: Engines,
     terminal: &Terminal,
     stop: &Stop,
 ) -> Summary {

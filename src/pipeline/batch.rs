@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The shelf holds back the decoders: it counts recordings and samples. Several engines, such as one for each
-//! device, may take from it. An engine whose device fails puts its recording back for the others and stops; the last one
-//! goes on, and reports the failure for each recording.
+//! device, may take from it. An engine whose device fails puts its recording back for the others and stops. In the place
+//! of the last one the spare engine goes on; without a spare the failure is reported for each recording.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -58,6 +58,24 @@ impl Diarize for Engine {
         monitor: &dyn Monitor,
     ) -> Result<Diarization, PipelineError> {
         Engine::diarize(self, waveform, settings, monitor)
+    }
+}
+
+/// Makes the engine that goes on when all devices have failed, or tells why there is none.
+pub type Spare<'a> = dyn Fn() -> Result<Box<dyn Diarize>, String> + Sync + 'a;
+
+/// What the recordings of a batch are diarized by.
+#[derive(Clone, Copy)]
+pub struct Engines<'a> {
+    /// A thread each. The same engine may be named several times, to have as many recordings in work.
+    pub working: &'a [&'a dyn Diarize],
+    /// Called once at most, after the last of them has failed.
+    pub spare: Option<&'a Spare<'a>>,
+}
+
+impl<'a> From<&'a [&'a dyn Diarize]> for Engines<'a> {
+    fn from(working: &'a [&'a dyn Diarize]) -> Self {
+        Self { working, spare: None }
     }
 }
 
@@ -150,18 +168,17 @@ pub enum ItemError {
 
 /// Works on all `items` and calls `finished` in this thread, exactly once for each, in the order they finish.
 ///
-/// A recording that fails does not affect the others, and a result does not depend on the order or the limits. The same
-/// engine may be given several times, to have as many recordings in work.
+/// A recording that fails does not affect the others, and a result does not depend on the order or the limits.
 pub fn run(
     items: &[Item],
     decoder: &dyn Decode,
-    engines: &[&dyn Diarize],
+    engines: Engines,
     settings: &Settings,
     limits: &Limits,
     observer: &dyn Observer,
     finished: &mut dyn FnMut(usize, Result<Outcome, ItemError>),
 ) {
-    let shelf = Shelf::new(items, limits, engines.len(), observer);
+    let shelf = Shelf::new(items, limits, engines.working.len(), observer);
     let (sender, receiver) = mpsc::channel();
     let mut missing = vec![true; items.len()];
     thread::scope(|scope| {
@@ -170,10 +187,10 @@ pub fn run(
             let shelf = &shelf;
             scope.spawn(move || decode_loop(shelf, decoder, observer, &sender));
         }
-        for &engine in engines {
+        for &engine in engines.working {
             let sender = sender.clone();
             let shelf = &shelf;
-            scope.spawn(move || diarize_loop(shelf, engine, settings, observer, &sender));
+            scope.spawn(move || diarize_loop(shelf, engine, engines.spare, settings, observer, &sender));
         }
         drop(sender);
         for (item, result) in receiver {
@@ -214,13 +231,16 @@ fn decode_loop(shelf: &Shelf, decoder: &dyn Decode, observer: &dyn Observer, res
 fn diarize_loop(
     shelf: &Shelf,
     engine: &dyn Diarize,
+    mut spare: Option<&Spare>,
     settings: &Settings,
     observer: &dyn Observer,
     results: &Results,
 ) {
+    let mut substitute: Option<(Box<dyn Diarize>, String)> = None;
     while let Some(Decoded { item, waveform, decoding }) = shelf.take() {
         let monitor = ItemMonitor { item, observer };
         let mut device_failure = None;
+        let engine = substitute.as_ref().map_or(engine, |(engine, _)| &**engine);
         let result = guarded(|| {
             engine.diarize(&waveform, settings, &monitor).map_err(|error| match error {
                 PipelineError::Backend(BackendError::Failed { .. }) => {
@@ -233,11 +253,21 @@ fn diarize_loop(
                 error => ItemError::Pipeline(error),
             })
         });
-        if let Some(reason) = device_failure
-            && shelf.retires()
-        {
-            tracing::warn!("{reason}; its recordings go to the other devices");
-            return shelf.put_back(Decoded { item, waveform, decoding });
+        if let Some(reason) = device_failure {
+            if shelf.retires() {
+                tracing::warn!("{reason}; its recordings go to the other devices");
+                return shelf.put_back(Decoded { item, waveform, decoding });
+            }
+            match spare.take().map(|open| open()) {
+                Some(Ok(engine)) => {
+                    tracing::warn!("{reason}; the CPU goes on");
+                    substitute = Some((engine, format!("computed on the CPU, because {reason}")));
+                    shelf.put_back(Decoded { item, waveform, decoding });
+                    continue;
+                }
+                Some(Err(error)) => tracing::warn!("{reason}; the CPU cannot go on: {error}"),
+                None => {}
+            }
         }
         let Waveform { samples, source } = waveform;
         let held = samples.len() as u64;
@@ -245,6 +275,7 @@ fn diarize_loop(
         shelf.release(held);
         let outcome = result.map(|mut diarization| {
             diarization.timings.insert(0, (Stage::Decode, decoding.as_secs_f64()));
+            diarization.warnings.extend(substitute.iter().map(|(_, note)| note.clone()));
             Outcome { diarization, source }
         });
         let _ = results.send((item, outcome));

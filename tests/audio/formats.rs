@@ -106,6 +106,29 @@ fn compare(rate: u32, channels: u16, rows: &[Row<'_>]) {
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
+/// Plain WAV samples are read another way than those in other containers, with the same bits.
+#[test]
+fn wav_equals_the_same_samples_in_other_containers() {
+    let encodings = [
+        ("s16", "pcm_s16le", "pcm_s16be"),
+        ("s24", "pcm_s24le", "pcm_s24be"),
+        ("s32", "pcm_s32le", "pcm_s32be"),
+        ("f32", "pcm_f32le", "pcm_f32be"),
+        ("f64", "pcm_f64le", "pcm_f64be"),
+    ];
+    for (rate, channels) in [(16_000, 1), (44_100, 2)] {
+        for (name, little, big) in encodings {
+            let Some(wav) = Encoded::new("a.wav", rate, channels, 20.3, &["-c:a", little]) else { return };
+            let caf = wav.path.with_extension("caf");
+            ffmpeg(&["-i", wav.path.to_str().unwrap(), "-c:a", big, caf.to_str().unwrap()]);
+            let (ours, theirs) = (good(&wav.path), good(&caf));
+            assert!(ours.samples == theirs.samples, "{name}, {rate} Hz, {channels} channels");
+            assert_eq!(ours.source.frames, theirs.source.frames, "{name}");
+            assert_eq!(ours.source.codec, little);
+        }
+    }
+}
+
 #[test]
 fn lossless_formats_agree_with_ffmpeg() {
     compare(

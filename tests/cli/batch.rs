@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use speakrs_app::audio::{AudioError, SourceFacts, Waveform};
 use speakrs_app::backend::BackendError;
-use speakrs_app::pipeline::batch::{Decode, Diarize, Item, ItemError, Limits, Observer, Outcome, run};
+use speakrs_app::pipeline::batch::{
+    Decode, Diarize, Engines, Item, ItemError, Limits, Observer, Outcome, run,
+};
 use speakrs_app::pipeline::{Diarization, Monitor, PipelineError, Settings, Stage};
 
 use super::fakes::{SETTINGS, diarization};
@@ -63,7 +65,7 @@ impl Observer for Watch {
 fn results(
     paths: &[PathBuf],
     decoder: &dyn Decode,
-    engines: &[&dyn Diarize],
+    engines: Engines,
     limits: Limits,
     watch: &Watch,
 ) -> Vec<Result<Outcome, ItemError>> {
@@ -84,7 +86,7 @@ fn memory_and_decoders_stay_within_their_limits() {
         let fake = Counted::default();
         let engines = vec![&fake as &dyn Diarize; engines];
         let limits = Limits { decoders, samples: 100 };
-        let results = results(&paths, &fake, &engines, limits, &Watch::default());
+        let results = results(&paths, &fake, engines.as_slice().into(), limits, &Watch::default());
         assert!(results.iter().all(Result::is_ok));
         assert_eq!(fake.most.load(Ordering::SeqCst), 500, "the one that is longer than the limit goes alone");
         assert!(fake.most_decoding.load(Ordering::SeqCst) <= decoders);
@@ -96,7 +98,13 @@ fn memory_and_decoders_stay_within_their_limits() {
 fn waiting_recordings_are_bounded_in_number() {
     let paths = vec![PathBuf::from("2"); 40];
     let fake = Counted::default();
-    results(&paths, &fake, &[&fake], Limits { decoders: 2, samples: 1000 }, &Watch::default());
+    results(
+        &paths,
+        &fake,
+        [&fake as &dyn Diarize].as_slice().into(),
+        Limits { decoders: 2, samples: 1000 },
+        &Watch::default(),
+    );
     let most = fake.most.load(Ordering::SeqCst) / 2;
     assert!(most <= 5, "{most} recordings in memory: 4 read ahead and 1 in the engine");
 }
@@ -135,7 +143,7 @@ fn recordings_of_a_failing_device_go_to_the_others() {
             .map(|(name, left)| Failing { left: AtomicUsize::new(left), name });
         let engines: Vec<&dyn Diarize> =
             devices.iter().flat_map(|device| std::iter::repeat_n(device as &dyn Diarize, slots)).collect();
-        let results = results(&paths, &decoder, &engines, Limits::new(2), &Watch::default());
+        let results = results(&paths, &decoder, engines.as_slice().into(), Limits::new(2), &Watch::default());
         let by = |name: &str| {
             results.iter().flatten().filter(|outcome| outcome.diarization.backend.device == name).count()
         };
@@ -152,10 +160,44 @@ fn recordings_of_a_failing_device_go_to_the_others() {
     }
 }
 
+/// The CPU goes on with the recording in whose middle the last GPU failed, and its results say so.
+#[test]
+fn the_spare_engine_goes_on_when_all_devices_have_failed() {
+    let paths = vec![PathBuf::from("2"); 30];
+    let decoder = Counted::default();
+    for slots in [1, 3] {
+        let gpu = Failing { left: AtomicUsize::new(7), name: "cuda:0" };
+        let opened = AtomicUsize::new(0);
+        let spare = || {
+            opened.fetch_add(1, Ordering::SeqCst);
+            Ok(Box::new(Failing { left: AtomicUsize::new(1000), name: "cpu" }) as Box<dyn Diarize>)
+        };
+        let working = vec![&gpu as &dyn Diarize; slots];
+        let engines = Engines { working: &working, spare: Some(&spare) };
+        let results = results(&paths, &decoder, engines, Limits::new(2), &Watch::default());
+        assert_eq!(opened.load(Ordering::SeqCst), 1);
+        let done = results.iter().map(|result| &result.as_ref().unwrap().diarization);
+        let (gpu, cpu): (Vec<&Diarization>, Vec<_>) = done.partition(|done| done.backend.device == "cuda:0");
+        assert_eq!((gpu.len(), cpu.len()), (7, 23));
+        assert!(gpu.iter().all(|done| done.warnings.is_empty()));
+        assert!(cpu.iter().all(|done| done.warnings.join(";").contains("on the CPU, because")), "{cpu:?}");
+
+        let gpu = Failing { left: AtomicUsize::new(7), name: "cuda:0" };
+        let working = vec![&gpu as &dyn Diarize; slots];
+        let none = || Err("there are no models".to_owned());
+        let engines = Engines { working: &working, spare: Some(&none) };
+        let results = self::results(&paths, &decoder, engines, Limits::new(2), &Watch::default());
+        assert_eq!(results.iter().filter(|result| result.is_err()).count(), 23);
+    }
+}
+
 #[test]
 fn an_empty_batch_ends() {
     let fake = Counted::default();
-    assert!(results(&[], &fake, &[&fake], Limits::new(2), &Watch::default()).is_empty());
+    assert!(
+        results(&[], &fake, [&fake as &dyn Diarize].as_slice().into(), Limits::new(2), &Watch::default())
+            .is_empty()
+    );
 }
 
 /// An engine that works until it is cancelled, and asks for that itself.
@@ -180,6 +222,12 @@ impl Diarize for Endless<'_> {
 fn cancelling_ends_the_batch_and_accounts_for_every_recording() {
     let paths = vec![PathBuf::from("100"); 30];
     let watch = Watch::default();
-    let results = results(&paths, &Counted::default(), &[&Endless(&watch)], Limits::new(2), &watch);
+    let results = results(
+        &paths,
+        &Counted::default(),
+        [&Endless(&watch) as &dyn Diarize].as_slice().into(),
+        Limits::new(2),
+        &watch,
+    );
     assert!(results.iter().all(|result| matches!(result, Err(ItemError::Cancelled))));
 }

@@ -9,12 +9,21 @@ use speakrs_app::cli::exit::Exit;
 use speakrs_app::cli::progress::{Stop, Terminal, clock, time_left};
 use speakrs_app::cli::run::{Summary, run};
 
+use speakrs_app::pipeline::batch::Diarize;
+
 use super::fakes::{FakeDecoder, FakeEngine, SETTINGS, args, at, folder, names, plan};
 
 fn work(typed: &[&str]) -> Summary {
     let (plan, _) = plan(typed).unwrap();
     let terminal = Terminal::new(&args(typed));
-    run(&plan, &SETTINGS, &FakeDecoder, &[&FakeEngine], &terminal, &Stop::never())
+    run(
+        &plan,
+        &SETTINGS,
+        &FakeDecoder,
+        [&FakeEngine as &dyn Diarize].as_slice().into(),
+        &terminal,
+        &Stop::never(),
+    )
 }
 
 /// Names and content of everything below `folder`.
@@ -87,7 +96,14 @@ fn a_result_that_appears_meanwhile_is_not_replaced() {
     let (plan, _) = plan(&[&file]).unwrap();
     fs::write(root.path().join("a.rttm"), "mine").unwrap();
     let terminal = Terminal::new(&args(&[&file]));
-    let summary = run(&plan, &SETTINGS, &FakeDecoder, &[&FakeEngine], &terminal, &Stop::never());
+    let summary = run(
+        &plan,
+        &SETTINGS,
+        &FakeDecoder,
+        [&FakeEngine as &dyn Diarize].as_slice().into(),
+        &terminal,
+        &Stop::never(),
+    );
     assert_eq!(summary.exit(), Exit::Failed);
     assert_eq!(fs::read(root.path().join("a.rttm")).unwrap(), b"mine");
 }
