@@ -16,7 +16,7 @@
 //!                      ▼
 //!                  pipeline         diarize(): the steps above on one screen; batches
 //!                      ▼
-//!                app ─► cli         files in, results out
+//!            app ─► gui, cli         files in, results out
 //! ```
 //!
 //! Numbers such as `C5` in comments are the numbered rules of the pyannote community-1 pipeline as
@@ -43,5 +43,8 @@ pub mod scoring;
 pub mod pipeline;
 
 pub mod app;
+
+#[cfg(feature = "gui")]
+pub mod gui;
 
 pub mod cli;
