@@ -13,49 +13,16 @@ mod embeddings;
 mod guards;
 #[path = "gpu/segmentation.rs"]
 mod segmentation;
-
-use std::io::Write;
-use std::ops::ControlFlow;
-use std::path::Path;
+#[path = "gpu/support.rs"]
+mod support;
 
 use fixtures::fixtures;
-use speakrs_app::audio::{self, Channels};
-use speakrs_app::backend::cuda::artifacts::Artifacts;
-use speakrs_app::backend::cuda::launch::Gpu;
-use speakrs_app::backend::cuda::{artifacts, devices};
-
-/// The first GPU, or the news that there is none.
-fn gpu() -> Option<Gpu> {
-    gpu_with(artifacts().expect("artifacts"))
-}
-
-fn gpu_with(artifacts: Artifacts) -> Option<Gpu> {
-    match Gpu::open(0, artifacts) {
-        Ok(gpu) => Some(gpu),
-        Err(error) => skip(&error.to_string()),
-    }
-}
-
-/// Samples of a recording in `assets/demo`.
-fn demo(name: &str) -> Vec<f32> {
-    decoded(&Path::new("assets/demo").join(name))
-}
-
-fn decoded(path: &Path) -> Vec<f32> {
-    let go_on = &mut |_| ControlFlow::Continue(());
-    audio::decode(path, Channels::Mix, go_on).expect("a recording").samples
-}
+use speakrs_app::backend::cuda::devices;
+use support::{decoded, demo, gpu, gpu_with, skip};
 
 fn has_gpu() -> bool {
     let usable = devices().map(|all| all.iter().any(|(_, reason)| reason.is_none()));
     usable.unwrap_or(false) || skip::<()>("no usable GPU").is_some()
-}
-
-fn skip<T>(reason: &str) -> Option<T> {
-    assert!(std::env::var_os("SPEAKRS_APP_REQUIRE_GPU").is_none_or(|v| v != "1"), "{reason}");
-    // Not `eprintln!`, which a passing test keeps to itself.
-    let _ = writeln!(std::io::stderr(), "SKIPPED, no GPU: {reason}");
-    None
 }
 
 /// Numbers between -1 and 1 from a linear congruential generator.

@@ -1,3 +1,2 @@
 //! The window, tested without a display.
 
-mod support;

@@ -13,7 +13,7 @@ use speakrs_app::models::ModelPack;
 use speakrs_app::models::powerset;
 use speakrs_app::models::windows::{Activity, DEFAULT_STEP_SAMPLES, Windows};
 use speakrs_app::pipeline::batch::Diarize;
-use speakrs_app::pipeline::{Diarization, Engine, Mode, Monitor, Settings, Stage};
+use speakrs_app::pipeline::{Diarization, Engine, Mode, Monitor, Settings, Stage, Voices};
 
 use crate::support::fixtures::fixtures;
 use crate::support::npy;
@@ -32,7 +32,7 @@ impl Monitor for Quiet {
 }
 
 fn settings(mode: Mode) -> Settings {
-    Settings { mode, step: 1.0, speakers: SpeakerBounds::default() }
+    Settings { mode, step: 1.0, speakers: SpeakerBounds::default(), voices: Voices::Mixed }
 }
 
 fn waveform(samples: Vec<f32>) -> Waveform {
@@ -255,7 +255,8 @@ fn a_cached_recording_is_clustered_without_the_networks_and_gives_the_same() {
         d
     };
     for mode in [Mode::Fast, Mode::Accurate] {
-        let settings = Settings { mode, step: 2.0, speakers: SpeakerBounds::default() };
+        let settings =
+            Settings { mode, step: 2.0, speakers: SpeakerBounds::default(), voices: Voices::Mixed };
         let fresh = strip(ENGINE.diarize(&waveform, &settings, &Quiet).expect("runs"));
         assert_eq!(strip(cached.diarize(&waveform, &settings, &Quiet).expect("runs")), fresh);
         assert_eq!(strip(cached.diarize(&waveform, &settings, &NoNetworks).expect("runs")), fresh);
@@ -268,7 +269,8 @@ fn a_cached_recording_is_clustered_without_the_networks_and_gives_the_same() {
     assert_eq!(files(), 2);
 
     // Another step, mode or sample is another file.
-    let settings = Settings { mode: Mode::Fast, step: 2.0, speakers: SpeakerBounds::default() };
+    let settings =
+        Settings { mode: Mode::Fast, step: 2.0, speakers: SpeakerBounds::default(), voices: Voices::Mixed };
     let path = cache.path(&ENGINE, &waveform, &settings);
     let other = Settings { step: 1.0, ..settings };
     assert_ne!(cache.path(&ENGINE, &waveform, &other), path);

@@ -18,11 +18,11 @@ use super::exit::Exit;
 use super::plan::{check_device, step};
 use crate::app::export::{FORMATS, Report, write};
 use crate::app::inputs::{self, Input};
-use crate::audio::{SAMPLE_RATE, Waveform};
+use crate::audio::{Channels, SAMPLE_RATE, Waveform};
 use crate::backend::{self, BackendInfo};
 use crate::clustering::SpeakerBounds;
-use crate::pipeline::batch::{self, AudioFiles, Decode, Diarize, Item, Limits, Observer};
-use crate::pipeline::{Engine, Mode, Monitor, Settings, Stage};
+use crate::pipeline::batch::{self, AudioFiles, Decode, Diarize, Item, Limits, List, Observer};
+use crate::pipeline::{Engine, Mode, Monitor, Settings, Stage, Voices};
 
 const AFTER_HELP: &str = "\
 Every recording is worked on by itself on the first device, --rounds times, and all of them together once more as a batch on all devices, where decoding and
@@ -169,7 +169,7 @@ impl Monitor for Unwatched {
 
 impl Observer for Unwatched {
     fn progress(&self, _: usize, _: Stage, _: f32) {}
-    fn cancelled(&self) -> bool {
+    fn stopped(&self) -> bool {
         false
     }
 }
@@ -188,7 +188,7 @@ fn measure(args: &BenchArgs, step: f64, inputs: &[Input]) -> anyhow::Result<Meas
         let _ = writeln!(io::stderr(), "speakrs-app: computing on the CPU: {reason}");
     }
     let mode = args.mode.map_or(engine.default_mode(), Mode::from);
-    let settings = Settings { mode, step, speakers: SpeakerBounds::default() };
+    let settings = Settings { mode, step, speakers: SpeakerBounds::default(), voices: Voices::Mixed };
     let folder = std::env::temp_dir().join(format!("speakrs-app-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let rounds = rounds(args, inputs, &engines, &settings, &folder);
@@ -235,7 +235,7 @@ fn rounds(
             let name = input.path.display();
             let begin = Instant::now();
             let waveform: Waveform = AudioFiles
-                .decode(&input.path, &mut |_| ControlFlow::Continue(()))
+                .decode(&input.path, Channels::Mix, &mut |_| ControlFlow::Continue(()))
                 .with_context(|| name.to_string())?;
             let mut times = vec![(Stage::Decode, begin.elapsed().as_secs_f64())];
             audio += waveform.samples.len() as f64 / f64::from(SAMPLE_RATE);
@@ -256,18 +256,22 @@ fn rounds(
                 stage[round] += time;
             }
         }
-        let items: Vec<Item<'_>> =
-            inputs.iter().map(|input| Item { path: &input.path, bytes: input.bytes }).collect();
+        let item = |(id, input): (usize, &Input)| Item {
+            id,
+            path: input.path.clone(),
+            bytes: input.bytes,
+            settings: *settings,
+        };
+        let feed = List::new(inputs.iter().enumerate().map(item).collect());
         let slots: Vec<&dyn Diarize> = engines
             .iter()
             .flat_map(|engine| std::iter::repeat_n(engine as &dyn Diarize, engine.recordings()))
             .collect();
         let (begin, mut failed) = (Instant::now(), None);
         batch::run(
-            &items,
+            &feed,
             &AudioFiles,
             slots.as_slice().into(),
-            settings,
             &Limits::new(args.jobs.get()),
             &Unwatched,
             &mut |_, result| {

@@ -13,7 +13,7 @@ use crate::audio::SAMPLE_RATE;
 use crate::backend::Precision;
 use crate::clustering::SpeakerBounds;
 use crate::models::windows::{DEFAULT_STEP_SAMPLES, WINDOW_SAMPLES};
-use crate::pipeline::{Mode, Settings};
+use crate::pipeline::{Mode, Settings, Voices};
 
 /// The work to do.
 #[derive(Debug)]
@@ -110,7 +110,8 @@ impl Plan {
 
     /// The settings of every recording; `default` is the mode unless the user names one.
     pub fn settings(&self, default: Mode) -> Settings {
-        Settings { mode: self.mode.unwrap_or(default), step: self.step, speakers: self.speakers }
+        let mode = self.mode.unwrap_or(default);
+        Settings { mode, step: self.step, speakers: self.speakers, voices: Voices::Mixed }
     }
 }
 

@@ -326,7 +326,7 @@ impl Observer for Watch<'_> {
             bars.progress(item, stage, done);
         }
     }
-    fn cancelled(&self) -> bool {
+    fn stopped(&self) -> bool {
         self.stop.signal().is_some()
     }
 }

@@ -9,7 +9,7 @@ use super::progress::{Stop, Terminal};
 use crate::app::export::{Report, write};
 use crate::app::jobs::Job;
 use crate::pipeline::Settings;
-use crate::pipeline::batch::{self, Decode, Engines, Item, ItemError, Limits, Outcome};
+use crate::pipeline::batch::{self, Decode, Engines, Item, ItemError, Limits, List, Outcome};
 
 /// How the recordings fared.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -73,7 +73,13 @@ pub fn run(
     stop: &Stop,
 ) -> Summary {
     let begin = Instant::now();
-    let items: Vec<Item> = plan.jobs.iter().map(|job| Item { path: &job.input, bytes: job.bytes }).collect();
+    let item = |(id, job): (usize, &Job)| Item {
+        id,
+        path: job.input.clone(),
+        bytes: job.bytes,
+        settings: *settings,
+    };
+    let feed = List::new(plan.jobs.iter().enumerate().map(item).collect());
     let watch = terminal.watch(&plan.jobs, stop);
     let mut summary = Summary::default();
     let mut finished = |item: usize, result: Result<Outcome, ItemError>| {
@@ -97,7 +103,7 @@ pub fn run(
         }
     };
     let limits = Limits::new(plan.decoders);
-    batch::run(&items, decoder, engines, settings, &limits, &watch, &mut finished);
+    batch::run(&feed, decoder, engines, &limits, &watch, &mut finished);
     drop(watch);
     summary.elapsed = begin.elapsed();
     summary.signal = stop.signal();

@@ -38,6 +38,17 @@ impl Mode {
     }
 }
 
+/// What the speakers of a recording are told apart by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Voices {
+    /// By their voices, in one mixed or chosen channel.
+    #[default]
+    Mixed,
+    /// Every channel is one speaker, as in calls that are recorded with a channel for each side.
+    Channels,
+}
+
 /// What the user chooses about a diarization; part of every result.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
@@ -47,6 +58,9 @@ pub struct Settings {
     pub step: f64,
     /// Bounds on the number of speakers (C11).
     pub speakers: SpeakerBounds,
+    /// What the speakers are told apart by.
+    #[serde(default)]
+    pub voices: Voices,
 }
 
 impl Settings {

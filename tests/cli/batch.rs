@@ -1,16 +1,19 @@
 //! Batches: limits, order, failures, cancellation.
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use speakrs_app::audio::{AudioError, SourceFacts, Waveform};
+use speakrs_app::audio::{AudioError, Channels, SourceFacts, Waveform};
 use speakrs_app::backend::BackendError;
 use speakrs_app::pipeline::batch::{
-    Decode, Diarize, Engines, Item, ItemError, Limits, Observer, Outcome, run,
+    Decode, Diarize, Engines, Feed, Item, ItemError, Limits, List, Next, Observer, Outcome, run,
 };
-use speakrs_app::pipeline::{Diarization, Monitor, PipelineError, Settings, Stage};
+use speakrs_app::pipeline::{Diarization, Monitor, PipelineError, Settings, Stage, Voices};
+use speakrs_app::timeline::Segment;
 
 use super::fakes::{SETTINGS, diarization};
 
@@ -24,7 +27,12 @@ struct Counted {
 }
 
 impl Decode for Counted {
-    fn decode(&self, path: &Path, _: &mut dyn FnMut(f32) -> ControlFlow<()>) -> Result<Waveform, AudioError> {
+    fn decode(
+        &self,
+        path: &Path,
+        _: Channels,
+        _: &mut dyn FnMut(f32) -> ControlFlow<()>,
+    ) -> Result<Waveform, AudioError> {
         let length: u64 = path.to_str().unwrap().parse().unwrap();
         let decoding = self.decoding.fetch_add(1, Ordering::SeqCst) + 1;
         self.most_decoding.fetch_max(decoding, Ordering::SeqCst);
@@ -56,7 +64,7 @@ struct Watch {
 
 impl Observer for Watch {
     fn progress(&self, _: usize, _: Stage, _: f32) {}
-    fn cancelled(&self) -> bool {
+    fn stopped(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
     }
 }
@@ -70,9 +78,15 @@ fn results(
     watch: &Watch,
 ) -> Vec<Result<Outcome, ItemError>> {
     let bytes = |path: &Path| path.to_str().unwrap().parse::<u64>().map_or(1, |length| length / 2);
-    let items: Vec<Item> = paths.iter().map(|path| Item { path, bytes: bytes(path) }).collect();
-    let mut results: Vec<_> = items.iter().map(|_| None).collect();
-    run(&items, decoder, engines, &SETTINGS, &limits, watch, &mut |item, result| {
+    let item = |(id, path): (usize, &PathBuf)| Item {
+        id,
+        path: path.clone(),
+        bytes: bytes(path),
+        settings: SETTINGS,
+    };
+    let feed = List::new(paths.iter().enumerate().map(item).collect());
+    let mut results: Vec<_> = paths.iter().map(|_| None).collect();
+    run(&feed, decoder, engines, &limits, watch, &mut |item, result| {
         assert!(results[item].replace(result).is_none(), "item {item} came twice");
     });
     results.into_iter().map(|result| result.expect("every item is reported")).collect()
@@ -230,4 +244,149 @@ fn cancelling_ends_the_batch_and_accounts_for_every_recording() {
         &watch,
     );
     assert!(results.iter().all(|result| matches!(result, Err(ItemError::Cancelled))));
+}
+
+/// A queue that others change while the batch runs; the batch ends with the command to do so.
+#[derive(Default)]
+struct Queue {
+    waiting: Mutex<VecDeque<Item>>,
+    ended: AtomicBool,
+}
+
+impl Queue {
+    fn push(&self, id: usize, length: usize) {
+        let path = length.to_string().into();
+        self.waiting.lock().unwrap().push_back(Item {
+            id,
+            path,
+            bytes: length as u64 / 2,
+            settings: SETTINGS,
+        });
+    }
+}
+
+impl Feed for Queue {
+    fn next(&self) -> Next {
+        let ended = self.ended.load(Ordering::SeqCst);
+        match self.waiting.lock().unwrap().pop_front() {
+            Some(item) => Next::Item(item),
+            None if ended => Next::End,
+            None => Next::Later,
+        }
+    }
+}
+
+/// An engine that works on the recording of length 7 until that one is cancelled.
+struct Patient;
+
+impl Diarize for Patient {
+    fn diarize(
+        &self,
+        waveform: &Waveform,
+        settings: &Settings,
+        monitor: &dyn Monitor,
+    ) -> Result<Diarization, PipelineError> {
+        while waveform.samples.len() == 7 {
+            if monitor.cancelled() {
+                return Err(PipelineError::Cancelled);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(diarization(Vec::new(), *settings))
+    }
+}
+
+struct CancelOne(AtomicUsize);
+
+impl Observer for CancelOne {
+    fn progress(&self, _: usize, _: Stage, _: f32) {}
+    fn stopped(&self) -> bool {
+        false
+    }
+    fn cancelled(&self, item: usize) -> bool {
+        self.0.load(Ordering::SeqCst) == item
+    }
+}
+
+#[test]
+fn recordings_may_join_during_the_run_and_one_may_be_cancelled() {
+    let queue = Queue::default();
+    let cancel = CancelOne(AtomicUsize::new(usize::MAX));
+    queue.push(3, 5);
+    let mut results = Vec::new();
+    run(
+        &queue,
+        &Counted::default(),
+        [&Patient as &dyn Diarize].as_slice().into(),
+        &Limits::new(2),
+        &cancel,
+        &mut |item, result| {
+            results.push((item, result.map(drop).map_err(|error| error.to_string())));
+            match item {
+                3 => {
+                    queue.push(9, 7);
+                    queue.push(4, 6);
+                    cancel.0.store(9, Ordering::SeqCst);
+                }
+                4 => queue.ended.store(true, Ordering::SeqCst),
+                _ => {}
+            }
+        },
+    );
+    assert_eq!(results, [(3, Ok(())), (9, Err("cancelled".into())), (4, Ok(()))]);
+}
+
+/// Channel 0 is silent after its first half, channel 1 before.
+struct Call;
+
+impl Decode for Call {
+    fn decode(
+        &self,
+        _: &Path,
+        channels: Channels,
+        _: &mut dyn FnMut(f32) -> ControlFlow<()>,
+    ) -> Result<Waveform, AudioError> {
+        let Channels::One(channel) = channels else { panic!("{channels:?}") };
+        let source = SourceFacts { channels: 2, ..SourceFacts::default() };
+        Ok(Waveform { samples: vec![f32::from(channel); 10], source })
+    }
+}
+
+impl Diarize for Call {
+    fn diarize(
+        &self,
+        waveform: &Waveform,
+        settings: &Settings,
+        _: &dyn Monitor,
+    ) -> Result<Diarization, PipelineError> {
+        assert_eq!(settings.speakers.num, Some(1));
+        let turns: &[(f64, f64)] =
+            if waveform.samples[0] == 0.0 { &[(0.0, 2.0), (3.0, 4.0)] } else { &[(1.5, 2.5)] };
+        let turn = |&(start, end): &(f64, f64)| Segment { start, end, speaker: 0 };
+        Ok(diarization(turns.iter().map(turn).collect(), *settings))
+    }
+}
+
+#[test]
+fn channels_can_be_the_speakers() {
+    let settings = Settings { voices: Voices::Channels, ..SETTINGS };
+    let item = Item { id: 0, path: "call".into(), bytes: 1, settings };
+    let mut found = None;
+    run(
+        &List::new(vec![item]),
+        &Call,
+        [&Call as &dyn Diarize].as_slice().into(),
+        &Limits::new(1),
+        &Watch::default(),
+        &mut |_, result| found = Some(result.unwrap().diarization),
+    );
+    let found = found.unwrap();
+    let turns = |segments: &[Segment]| -> Vec<(f64, f64, String)> {
+        segments.iter().map(|s| (s.start, s.end, found.speakers[s.speaker].label.clone())).collect()
+    };
+    let (left, right) = ("CHANNEL_1".to_owned(), "CHANNEL_2".to_owned());
+    let all = [(0.0, 2.0, left.clone()), (1.5, 2.5, right.clone()), (3.0, 4.0, left.clone())];
+    assert_eq!(turns(&found.segments), all);
+    assert_eq!(turns(&found.exclusive), [(0.0, 2.0, left.clone()), (2.0, 2.5, right), (3.0, 4.0, left)]);
+    assert_eq!(found.settings, settings);
 }

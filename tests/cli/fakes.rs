@@ -6,17 +6,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Parser;
-use speakrs_app::audio::{AudioError, SourceFacts, Waveform};
+use speakrs_app::audio::{AudioError, Channels, SourceFacts, Waveform};
 use speakrs_app::backend::{BackendInfo, Precision};
 use speakrs_app::cli::args::Args;
 use speakrs_app::cli::plan::{Plan, PlanError, Refusal};
 use speakrs_app::clustering::SpeakerBounds;
 use speakrs_app::pipeline::batch::{Decode, Diarize};
-use speakrs_app::pipeline::{Diarization, Mode, Monitor, PipelineError, Settings, Speaker, Stage};
+use speakrs_app::pipeline::{Diarization, Mode, Monitor, PipelineError, Settings, Speaker, Stage, Voices};
 use speakrs_app::timeline::Segment;
 
-pub const SETTINGS: Settings =
-    Settings { mode: Mode::Fast, step: 1.0, speakers: SpeakerBounds { num: None, min: None, max: None } };
+pub const SETTINGS: Settings = Settings {
+    mode: Mode::Fast,
+    step: 1.0,
+    speakers: SpeakerBounds { num: None, min: None, max: None },
+    voices: Voices::Mixed,
+};
 
 /// One sample for each byte; `bad` does not decode, `crash` panics.
 pub struct FakeDecoder;
@@ -25,6 +29,7 @@ impl Decode for FakeDecoder {
     fn decode(
         &self,
         path: &Path,
+        _: Channels,
         progress: &mut dyn FnMut(f32) -> ControlFlow<()>,
     ) -> Result<Waveform, AudioError> {
         let text = fs::read_to_string(path).expect("fake recordings are text");

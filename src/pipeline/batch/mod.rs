@@ -2,24 +2,28 @@
 //! Depends on `audio` and on `diarize()`; both come in through traits, so that tests can stand in for them.
 //!
 //! ```text
-//! decoders (limits.decoders threads) ─► Shelf ─► engines (a thread each) ─► finished() in the calling thread
+//! Feed ─► decoders (limits.decoders threads) ─► Shelf ─► engines (a thread each) ─► finished() in the calling thread
 //! ```
 //!
-//! The shelf holds back the decoders: it counts recordings and samples. Several engines, such as one for each
+//! The feed may be a list or a queue that grows, shrinks and changes its order meanwhile. The shelf holds back the decoders: it counts recordings and samples. Several engines, such as one for each
 //! device, may take from it. An engine whose device fails puts its recording back for the others and stops. In the place
 //! of the last one the spare engine goes on; without a spare the failure is reported for each recording.
 
+mod shelf;
+mod split;
+
 use std::any::Any;
-use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::{Diarization, Engine, Monitor, PipelineError, Settings, Stage};
+use shelf::{Decoded, Shelf};
+
+use super::{Diarization, Engine, Monitor, PipelineError, Settings, Stage, Voices};
 use crate::audio::{self, AudioError, Channels, SAMPLE_RATE, SourceFacts, Waveform};
 use crate::backend::BackendError;
 
@@ -32,6 +36,7 @@ pub trait Decode: Sync {
     fn decode(
         &self,
         path: &Path,
+        channels: Channels,
         progress: &mut dyn FnMut(f32) -> ControlFlow<()>,
     ) -> Result<Waveform, AudioError>;
 }
@@ -79,7 +84,7 @@ impl<'a> From<&'a [&'a dyn Diarize]> for Engines<'a> {
     }
 }
 
-/// Decodes with [`audio::decode`], all channels mixed.
+/// Decodes with [`audio::decode`].
 #[derive(Debug, Clone, Copy)]
 pub struct AudioFiles;
 
@@ -87,22 +92,60 @@ impl Decode for AudioFiles {
     fn decode(
         &self,
         path: &Path,
+        channels: Channels,
         progress: &mut dyn FnMut(f32) -> ControlFlow<()>,
     ) -> Result<Waveform, AudioError> {
-        audio::decode(path, Channels::Mix, progress)
+        audio::decode(path, channels, progress)
     }
 }
 
 /// A recording of a batch.
-#[derive(Debug, Clone, Copy)]
-pub struct Item<'a> {
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// What the caller knows it by.
+    pub id: usize,
     /// Its file.
-    pub path: &'a Path,
+    pub path: PathBuf,
     /// Size of the file, from which its length is guessed.
     pub bytes: u64,
+    /// How it is to be diarized.
+    pub settings: Settings,
 }
 
-impl Item<'_> {
+/// What a [`Feed`] has.
+#[derive(Debug)]
+pub enum Next {
+    /// The next recording.
+    Item(Item),
+    /// None now; one may come.
+    Later,
+    /// None any more.
+    End,
+}
+
+/// Where the recordings of a batch come from.
+pub trait Feed: Sync {
+    /// Takes the next recording out. Called from any thread, asked again and again after [`Next::Later`]; never blocks.
+    fn next(&self) -> Next;
+}
+
+/// A list, from its first recording to its last.
+pub struct List(Mutex<std::vec::IntoIter<Item>>);
+
+impl List {
+    /// A list of `items`.
+    pub fn new(items: Vec<Item>) -> Self {
+        Self(Mutex::new(items.into_iter()))
+    }
+}
+
+impl Feed for List {
+    fn next(&self) -> Next {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).next().map_or(Next::End, Next::Item)
+    }
+}
+
+impl Item {
     /// Guess of the decoded length. It decides only how many recordings are decoded at once, and is replaced
     /// by the true length afterwards. A sample at 16 kHz takes two bytes of 16-bit mono, one of FLAC, and half
     /// a byte of speech at 64 kbit/s; richer recordings are guessed too long, which costs some read-ahead.
@@ -137,7 +180,12 @@ pub trait Observer: Sync {
     /// Recording `item` has done the share `done` (0 to 1) of `stage`.
     fn progress(&self, item: usize, stage: Stage, done: f32);
     /// Whether the batch should stop as soon as possible.
-    fn cancelled(&self) -> bool;
+    fn stopped(&self) -> bool;
+    /// Whether recording `item` should be given up as soon as possible.
+    fn cancelled(&self, item: usize) -> bool {
+        let _ = item;
+        self.stopped()
+    }
 }
 
 /// What came out for one recording.
@@ -166,23 +214,21 @@ pub enum ItemError {
     Cancelled,
 }
 
-/// Works on all `items` and calls `finished` in this thread, exactly once for each, in the order they finish.
+/// Works on all recordings of `feed` and calls `finished` in this thread, exactly once for each, in the order they finish.
 ///
 /// A recording that fails does not affect the others, and a result does not depend on the order or the limits.
 pub fn run(
-    items: &[Item],
+    feed: &dyn Feed,
     decoder: &dyn Decode,
     engines: Engines,
-    settings: &Settings,
     limits: &Limits,
     observer: &dyn Observer,
     finished: &mut dyn FnMut(usize, Result<Outcome, ItemError>),
 ) {
-    let shelf = Shelf::new(items, limits, engines.working.len(), observer);
+    let shelf = Shelf::new(feed, limits, engines.working.len(), observer);
     let (sender, receiver) = mpsc::channel();
-    let mut missing = vec![true; items.len()];
     thread::scope(|scope| {
-        for _ in 0..limits.decoders.clamp(1, items.len().max(1)) {
+        for _ in 0..limits.decoders.max(1) {
             let sender = sender.clone();
             let shelf = &shelf;
             scope.spawn(move || decode_loop(shelf, decoder, observer, &sender));
@@ -190,39 +236,48 @@ pub fn run(
         for &engine in engines.working {
             let sender = sender.clone();
             let shelf = &shelf;
-            scope.spawn(move || diarize_loop(shelf, engine, engines.spare, settings, observer, &sender));
+            scope.spawn(move || diarize_loop(shelf, engine, engines.spare, observer, &sender));
         }
         drop(sender);
         for (item, result) in receiver {
-            missing[item] = false;
+            shelf.finished(item);
             finished(item, result);
         }
     });
-    for (item, _) in missing.iter().enumerate().filter(|(_, missing)| **missing) {
+    for item in shelf.unfinished() {
         finished(item, Err(ItemError::Cancelled));
+    }
+    while let Next::Item(item) = feed.next() {
+        finished(item.id, Err(ItemError::Cancelled));
     }
 }
 
 type Results = mpsc::Sender<(usize, Result<Outcome, ItemError>)>;
 
 fn decode_loop(shelf: &Shelf, decoder: &dyn Decode, observer: &dyn Observer, results: &Results) {
-    while let Some(claim) = shelf.claim() {
+    while let Some((item, claim)) = shelf.claim() {
         let begin = Instant::now();
         let mut progress = |done| {
-            observer.progress(claim.item, Stage::Decode, done);
-            if observer.cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            observer.progress(item.id, Stage::Decode, done);
+            if observer.cancelled(item.id) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let decoded = guarded(|| {
-            decoder.decode(shelf.items[claim.item].path, &mut progress).map_err(|error| match error {
+            let decoded = match item.settings.voices {
+                Voices::Mixed => {
+                    decoder.decode(&item.path, Channels::Mix, &mut progress).map(|waveform| vec![waveform])
+                }
+                Voices::Channels => split::decode(&item.path, decoder, &mut progress),
+            };
+            decoded.map_err(|error| match error {
                 AudioError::Cancelled => ItemError::Cancelled,
                 error => ItemError::Audio(error),
             })
         });
         match decoded {
-            Ok(waveform) => shelf.deliver(&claim, waveform, begin.elapsed()),
+            Ok(channels) => shelf.deliver(claim, Decoded { item, channels, decoding: begin.elapsed() }),
             Err(error) => {
-                shelf.give_up(&claim);
-                let _ = results.send((claim.item, Err(error)));
+                shelf.give_up(claim);
+                let _ = results.send((item.id, Err(error)));
             }
         }
     }
@@ -232,17 +287,21 @@ fn diarize_loop(
     shelf: &Shelf,
     engine: &dyn Diarize,
     mut spare: Option<&Spare>,
-    settings: &Settings,
     observer: &dyn Observer,
     results: &Results,
 ) {
     let mut substitute: Option<(Box<dyn Diarize>, String)> = None;
-    while let Some(Decoded { item, waveform, decoding }) = shelf.take() {
-        let monitor = ItemMonitor { item, observer };
+    while let Some(decoded) = shelf.take() {
+        let Decoded { item, channels, .. } = &decoded;
+        let monitor = ItemMonitor { item: item.id, observer };
         let mut device_failure = None;
         let engine = substitute.as_ref().map_or(engine, |(engine, _)| &**engine);
         let result = guarded(|| {
-            engine.diarize(&waveform, settings, &monitor).map_err(|error| match error {
+            let result = match item.settings.voices {
+                Voices::Mixed => engine.diarize(&channels[0], &item.settings, &monitor),
+                Voices::Channels => split::diarize(channels, engine, &item.settings, &monitor),
+            };
+            result.map_err(|error| match error {
                 PipelineError::Backend(BackendError::Failed { .. }) => {
                     device_failure = Some(error.to_string());
                     ItemError::Pipeline(error)
@@ -256,29 +315,27 @@ fn diarize_loop(
         if let Some(reason) = device_failure {
             if shelf.retires() {
                 tracing::warn!("{reason}; its recordings go to the other devices");
-                return shelf.put_back(Decoded { item, waveform, decoding });
+                return shelf.put_back(decoded);
             }
             match spare.take().map(|open| open()) {
                 Some(Ok(engine)) => {
                     tracing::warn!("{reason}; the CPU goes on");
                     substitute = Some((engine, format!("computed on the CPU, because {reason}")));
-                    shelf.put_back(Decoded { item, waveform, decoding });
+                    shelf.put_back(decoded);
                     continue;
                 }
                 Some(Err(error)) => tracing::warn!("{reason}; the CPU cannot go on: {error}"),
                 None => {}
             }
         }
-        let Waveform { samples, source } = waveform;
-        let held = samples.len() as u64;
-        drop(samples);
-        shelf.release(held);
+        let (id, decoding) = (decoded.item.id, decoded.decoding);
+        let source = shelf.release(decoded);
         let outcome = result.map(|mut diarization| {
             diarization.timings.insert(0, (Stage::Decode, decoding.as_secs_f64()));
             diarization.warnings.extend(substitute.iter().map(|(_, note)| note.clone()));
             Outcome { diarization, source }
         });
-        let _ = results.send((item, outcome));
+        let _ = results.send((id, outcome));
     }
 }
 
@@ -303,144 +360,6 @@ impl Monitor for ItemMonitor<'_> {
         self.observer.progress(self.item, stage, done);
     }
     fn cancelled(&self) -> bool {
-        self.observer.cancelled()
-    }
-}
-
-/// What decoders put down and engines take.
-struct Shelf<'a> {
-    items: &'a [Item<'a>],
-    limits: Limits,
-    observer: &'a dyn Observer,
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    /// The first item that no decoder has claimed.
-    next: usize,
-    /// Number of items being decoded.
-    decoding: usize,
-    /// Engines that have not failed.
-    engines: usize,
-    /// Items in an engine, which may come back.
-    working: usize,
-    /// Items waiting for an engine.
-    ready: VecDeque<Decoded>,
-    /// Samples in memory: guessed ones of items being decoded, true ones of items waiting or in an engine.
-    held: u64,
-}
-
-/// The right to decode an item, with the samples reserved for it.
-struct Claim {
-    item: usize,
-    reserved: u64,
-}
-
-struct Decoded {
-    item: usize,
-    waveform: Waveform,
-    decoding: Duration,
-}
-
-/// How often a waiting thread looks for a cancellation, which nothing signals to it.
-const PATIENCE: Duration = Duration::from_millis(50);
-
-impl<'a> Shelf<'a> {
-    fn new(items: &'a [Item<'a>], limits: &Limits, engines: usize, observer: &'a dyn Observer) -> Self {
-        let state = Mutex::new(State { engines, ..State::default() });
-        Self { items, limits: *limits, observer, state, changed: Condvar::new() }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until `ready` gives an answer; `None` if the batch is cancelled.
-    fn wait<T>(&self, mut ready: impl FnMut(&mut State) -> ControlFlow<Option<T>>) -> Option<T> {
-        let mut state = self.lock();
-        loop {
-            if self.observer.cancelled() {
-                return None;
-            }
-            if let ControlFlow::Break(answer) = ready(&mut state) {
-                self.changed.notify_all();
-                return answer;
-            }
-            state = self.changed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    /// The next item to decode, once there is room for it; `None` if none is left.
-    fn claim(&self) -> Option<Claim> {
-        self.wait(|state| {
-            let Some(item) = self.items.get(state.next) else { return ControlFlow::Break(None) };
-            let reserved = item.guess();
-            let ahead = state.decoding + state.ready.len();
-            let fits = ahead < 2 * self.limits.decoders
-                && state.held.saturating_add(reserved) <= self.limits.samples;
-            if !fits && (state.held > 0 || ahead > 0) {
-                return ControlFlow::Continue(());
-            }
-            let claim = Claim { item: state.next, reserved };
-            state.next += 1;
-            state.decoding += 1;
-            state.held += reserved;
-            ControlFlow::Break(Some(claim))
-        })
-    }
-
-    fn deliver(&self, claim: &Claim, waveform: Waveform, decoding: Duration) {
-        let mut state = self.lock();
-        state.held = state.held - claim.reserved + waveform.samples.len() as u64;
-        state.decoding -= 1;
-        state.ready.push_back(Decoded { item: claim.item, waveform, decoding });
-        self.changed.notify_all();
-    }
-
-    fn give_up(&self, claim: &Claim) {
-        let mut state = self.lock();
-        state.held -= claim.reserved;
-        state.decoding -= 1;
-        self.changed.notify_all();
-    }
-
-    /// The next item to diarize; `None` if none will come any more.
-    fn take(&self) -> Option<Decoded> {
-        self.wait(|state| match state.ready.pop_front() {
-            Some(decoded) => {
-                state.working += 1;
-                ControlFlow::Break(Some(decoded))
-            }
-            None if state.next == self.items.len() && state.decoding == 0 && state.working == 0 => {
-                ControlFlow::Break(None)
-            }
-            None => ControlFlow::Continue(()),
-        })
-    }
-
-    /// Whether an engine whose device failed may stop because there are others.
-    fn retires(&self) -> bool {
-        let mut state = self.lock();
-        let others = state.engines > 1;
-        state.engines -= usize::from(others);
-        others
-    }
-
-    /// Gives an item back for another engine.
-    fn put_back(&self, decoded: Decoded) {
-        let mut state = self.lock();
-        state.working -= 1;
-        state.ready.push_front(decoded);
-        self.changed.notify_all();
-    }
-
-    /// Forgets an item that an engine is done with.
-    fn release(&self, samples: u64) {
-        let mut state = self.lock();
-        state.held -= samples;
-        state.working -= 1;
-        self.changed.notify_all();
+        self.observer.cancelled(self.item)
     }
 }
