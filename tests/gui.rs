@@ -1,2 +1,1 @@
 //! The window, tested without a display.
-
