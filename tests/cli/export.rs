@@ -69,7 +69,8 @@ fn json() {
   "settings": {{
     "mode": "fast",
     "step": 1.0,
-    "speakers": {{"num": null, "min": null, "max": null}}
+    "speakers": {{"num": null, "min": null, "max": null}},
+    "voices": "mixed"
   }},
   "speakers": [
     {{"label": "SPEAKER_00", "embedding": [0.5, -0.25]}},
