@@ -2,6 +2,7 @@
 
 mod support;
 
+mod app;
 mod architecture;
 mod audio;
 mod cli;

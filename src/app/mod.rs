@@ -2,6 +2,7 @@
 //! Depends on `pipeline`, `scoring`, `timeline` and `audio`; knows nothing of terminals or windows.
 
 pub mod cache;
+pub mod document;
 pub mod export;
 pub mod inputs;
 pub mod jobs;

@@ -28,6 +28,8 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 /// Sample rate of every [`Waveform`], in Hz (C1).
 pub const SAMPLE_RATE: u32 = 16_000;
 
@@ -60,7 +62,8 @@ impl Waveform {
 }
 
 /// Facts about the file that a [`Waveform`] was decoded from.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SourceFacts {
     /// Codec name, such as `pcm_s16le` or `mp3`.
     pub codec: String,

@@ -98,7 +98,8 @@ pub trait Monitor: Sync {
 }
 
 /// One speaker of a recording (C16).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Speaker {
     /// Label: `SPEAKER_00`, `SPEAKER_01`, … in order of their index (C14).
     pub label: String,
@@ -107,7 +108,8 @@ pub struct Speaker {
 }
 
 /// The result for one recording. [`Segment::speaker`] indexes `speakers`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Diarization {
     /// Who spoke when, overlaps included; sorted by start, then end (C14).
     pub segments: Vec<Segment>,

@@ -1,10 +1,13 @@
 //! Turns of speakers on the recording's time axis (C14). Depends on `models`.
 
+use serde::{Deserialize, Serialize};
+
 use super::reconstruct::Run;
 use crate::models::windows::{FRAME_DURATION, FRAME_STEP};
 
 /// A stretch of speech of one speaker.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Segment {
     /// Start in seconds from the beginning of the recording.
     pub start: f64,
@@ -67,6 +70,20 @@ pub fn segments(runs: &[Run], frames: usize, options: &SegmentOptions) -> Vec<Se
         a.start.total_cmp(&b.start).then(a.end.total_cmp(&b.end)).then(a.speaker.cmp(&b.speaker))
     });
     segments
+}
+
+/// At most one speaker at a time: who began first keeps the time. `segments` are sorted by start.
+pub fn exclusive(segments: &[Segment]) -> Vec<Segment> {
+    let mut free = 0.0;
+    let mut kept = Vec::with_capacity(segments.len());
+    for segment in segments {
+        let start = segment.start.max(free);
+        if segment.end > start {
+            kept.push(Segment { start, ..*segment });
+            free = segment.end;
+        }
+    }
+    kept
 }
 
 /// The different speakers of `segments`, ascending.

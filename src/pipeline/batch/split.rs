@@ -8,6 +8,7 @@ use crate::audio::{AudioError, Channels, Waveform};
 use crate::clustering::SpeakerBounds;
 use crate::pipeline::{Diarization, Monitor, PipelineError, Settings, Speaker, Stage, Voices};
 use crate::timeline::Segment;
+use crate::timeline::segment::exclusive;
 
 /// Most channels that may be speakers: their samples are in memory together.
 const MOST: u16 = 8;
@@ -79,20 +80,6 @@ pub(super) fn diarize(
     });
     joined.exclusive = exclusive(&joined.segments);
     Ok(joined)
-}
-
-/// At most one speaker at a time: who began first keeps the time. `segments` are sorted by start.
-fn exclusive(segments: &[Segment]) -> Vec<Segment> {
-    let mut free = 0.0;
-    let mut kept = Vec::with_capacity(segments.len());
-    for segment in segments {
-        let start = segment.start.max(free);
-        if segment.end > start {
-            kept.push(Segment { start, ..*segment });
-            free = segment.end;
-        }
-    }
-    kept
 }
 
 /// Progress of one channel as a part of that of all.
