@@ -12,5 +12,6 @@ mod dispatch;
 mod kernels;
 mod models;
 mod parity;
+mod peaks;
 mod pipeline;
 mod scoring;

@@ -5,4 +5,5 @@ pub mod cache;
 pub mod export;
 pub mod inputs;
 pub mod jobs;
+pub mod peaks;
 pub mod scores;
