@@ -5,8 +5,8 @@
 //! Names in other scripts are drawn with the system's fonts, which eframe looks up by itself.
 
 use eframe::egui::{
-    Color32, Context, CornerRadius, FontFamily, FontId, Margin, Stroke, Style, TextStyle, Theme, ThemePreference,
-    Visuals, vec2,
+    Color32, Context, CornerRadius, FontFamily, FontId, Margin, Stroke, Style, TextStyle, Theme,
+    ThemePreference, Visuals, vec2,
 };
 
 /// Okabe and Ito's eight colours, in an order in which neighbours differ much. Their black is a grey, which shows on
@@ -65,7 +65,8 @@ pub fn speaker(id: usize, dark: bool) -> SpeakerLook {
     let text = if contrast(ink, fill) >= contrast(paper, fill) { ink } else { paper };
     // Away from the text, so that stripes never make it harder to read.
     let away = if text == ink { Color32::WHITE } else { Color32::BLACK };
-    let pattern = [Pattern::Plain, Pattern::Rising, Pattern::Falling, Pattern::Crossed][id / OKABE_ITO.len() % 4];
+    let pattern =
+        [Pattern::Plain, Pattern::Rising, Pattern::Falling, Pattern::Crossed][id / OKABE_ITO.len() % 4];
     SpeakerLook {
         fill: towards_contrast(fill, text, TEXT_CONTRAST),
         stripe: towards_contrast(fill, text, TEXT_CONTRAST).lerp_to_gamma(away, 0.45),
@@ -226,7 +227,8 @@ fn visuals(dark: bool) -> Visuals {
     visuals.hyperlink_color = colors.accent;
     visuals.error_fg_color = colors.missed;
     visuals.warn_fg_color = colors.false_alarm;
-    visuals.selection.bg_fill = if dark { Color32::from_rgb(26, 76, 140) } else { Color32::from_rgb(196, 221, 255) };
+    visuals.selection.bg_fill =
+        if dark { Color32::from_rgb(26, 76, 140) } else { Color32::from_rgb(196, 221, 255) };
     visuals.selection.stroke =
         Stroke::new(1.0, if dark { Color32::from_rgb(222, 236, 255) } else { Color32::from_rgb(0, 54, 128) });
     visuals.widgets.noninteractive.bg_stroke = Stroke::new(1.0, colors.line);
