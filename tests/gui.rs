@@ -1,1 +1,4 @@
 //! The window, tested without a display.
+
+#[path = "gui/theme.rs"]
+mod theme;

@@ -13,5 +13,6 @@ mod dispatch;
 mod kernels;
 mod models;
 mod parity;
+mod peaks;
 mod pipeline;
 mod scoring;

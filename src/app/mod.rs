@@ -6,4 +6,5 @@ pub mod document;
 pub mod export;
 pub mod inputs;
 pub mod jobs;
+pub mod peaks;
 pub mod scores;

@@ -1,0 +1,275 @@
+//! What the keyboard does while the turns have the focus: everything that the pointer can do.
+//!
+//! ← → walk through the turns in time, ↑ ↓ through the lanes; with Shift they add to the selection, with Ctrl ↑ ↓ give
+//! the selected turns to the speaker above or below, and Alt ← → move the end of a turn (with Shift its start).
+//! 1 to 9 give the selected turns to that speaker; Enter plays, Delete deletes, X cuts at the play head, F2 renames.
+//! + and - zoom, F shows all, Z the selection, Home and End go to the ends, L follows the play head.
+
+use std::collections::BTreeSet;
+
+use eframe::egui::{EventFilter, Key, Modifiers, Response, Ui, pos2};
+
+use super::model::{Turn, TurnId};
+use super::show::Frame;
+use super::state::State;
+use super::{Event, SHORTEST_TURN, Target};
+
+/// How far a key moves an end of a turn, in seconds.
+const NUDGE: f64 = 0.01;
+
+const DIGITS: [Key; 9] =
+    [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6, Key::Num7, Key::Num8, Key::Num9];
+
+/// Gives the turns the focus.
+pub(super) fn focus(ui: &Ui, frame: &Frame<'_>) {
+    ui.memory_mut(|memory| memory.request_focus(frame.canvas));
+}
+
+/// The selection after a click on a turn: alone, with Ctrl one more or less, with Shift all up to it.
+pub(super) fn picked(
+    frame: &Frame<'_>,
+    state: &mut State,
+    turn: TurnId,
+    modifiers: Modifiers,
+) -> BTreeSet<TurnId> {
+    let (input, model) = (frame.input, frame.input.model);
+    state.cursor = Some(turn);
+    let mut turns = if modifiers.command { input.selection.turns.clone() } else { BTreeSet::new() };
+    let ends = state.anchor.and_then(|anchor| Some((model.turn(anchor)?, model.turn(turn)?)));
+    if let (true, Some((a, b))) = (modifiers.shift, ends) {
+        let (first, last) = (a.0.min(b.0), a.0.max(b.0));
+        let lanes = [a.1, b.1].map(|t| model.lane_of(t.speaker).unwrap_or(0));
+        let between = |t: &&Turn| {
+            model
+                .lane_of(t.speaker)
+                .is_some_and(|l| lanes[0].min(lanes[1]) <= l && l <= lanes[0].max(lanes[1]))
+        };
+        turns.extend(model.turns()[first..=last].iter().filter(between).map(|t| t.id));
+        return turns;
+    }
+    state.anchor = Some(turn);
+    if !(modifiers.command && turns.remove(&turn)) {
+        turns.insert(turn);
+    }
+    turns
+}
+
+/// Acts on the keys that were pressed.
+pub(super) fn keys(
+    ui: &Ui,
+    canvas: &Response,
+    frame: &Frame<'_>,
+    state: &mut State,
+    events: &mut Vec<Event>,
+) {
+    if !canvas.has_focus() {
+        return;
+    }
+    // Without something to leave, Escape gives the focus up.
+    let escape = state.drag.is_some() || *frame.input.selection != Default::default();
+    let filter = EventFilter { horizontal_arrows: true, vertical_arrows: true, escape, tab: false };
+    ui.memory_mut(|memory| memory.set_focus_lock_filter(canvas.id, filter));
+    if escape && pressed(ui, Modifiers::NONE, Key::Escape) {
+        leave(frame, state, events);
+    }
+    walk(ui, frame, state, events);
+    zoom(ui, frame, state, events);
+    if pressed(ui, Modifiers::COMMAND, Key::A) {
+        events.push(Event::SelectTurns(frame.input.model.turns().iter().map(|t| t.id).collect()));
+    }
+    if pressed(ui, Modifiers::NONE, Key::Enter) {
+        events.extend(play(frame, state));
+    }
+    if pressed(ui, Modifiers::SHIFT, Key::F10) {
+        menu(canvas, frame, state, events);
+    }
+    if let Some((_, turn)) = cursor(frame, state).filter(|_| pressed(ui, Modifiers::NONE, Key::F2)) {
+        events.push(Event::RenameRequest(turn.speaker));
+    }
+    if frame.input.editable {
+        edit(ui, frame, state, events);
+    }
+}
+
+fn pressed(ui: &Ui, modifiers: Modifiers, key: Key) -> bool {
+    ui.input_mut(|i| i.consume_key(modifiers, key))
+}
+
+/// Ends a drag, or drops the selection.
+fn leave(frame: &Frame<'_>, state: &mut State, events: &mut Vec<Event>) {
+    if state.drag.take().is_some() {
+        return;
+    }
+    if !frame.input.selection.turns.is_empty() {
+        events.push(Event::SelectTurns(BTreeSet::new()));
+    }
+    if frame.input.selection.range.is_some() {
+        events.push(Event::SelectRange(None));
+    }
+}
+
+/// The turn that keys act on: the last one picked, if it still exists.
+fn cursor<'a>(frame: &Frame<'a>, state: &State) -> Option<(usize, &'a Turn)> {
+    frame.input.model.turn(state.cursor?)
+}
+
+/// Arrow keys.
+fn walk(ui: &Ui, frame: &Frame<'_>, state: &mut State, events: &mut Vec<Event>) {
+    type Step = fn(&Frame<'_>, &State) -> Option<TurnId>;
+    let steps: [(Key, Step); 4] = [
+        (Key::ArrowLeft, |frame, state| in_time(frame, state, false)),
+        (Key::ArrowRight, |frame, state| in_time(frame, state, true)),
+        (Key::ArrowUp, |frame, state| in_lanes(frame, state, false)),
+        (Key::ArrowDown, |frame, state| in_lanes(frame, state, true)),
+    ];
+    for (key, step) in steps {
+        for modifiers in [Modifiers::SHIFT, Modifiers::NONE] {
+            if !ui.input(|i| i.modifiers.matches_exact(modifiers)) || !pressed(ui, modifiers, key) {
+                continue;
+            }
+            if let Some(turn) = step(frame, state) {
+                let mut turns = BTreeSet::from([turn]);
+                if modifiers.shift {
+                    turns.extend(&frame.input.selection.turns);
+                } else {
+                    state.anchor = Some(turn);
+                }
+                state.reveal(frame.input.model, turn);
+                events.push(Event::SelectTurns(turns));
+            }
+        }
+    }
+}
+
+/// The next or last turn in time; without a turn to start from, that beside the play head.
+fn in_time(frame: &Frame<'_>, state: &State, forward: bool) -> Option<TurnId> {
+    let turns = frame.input.model.turns();
+    let index = match cursor(frame, state) {
+        Some((i, _)) if forward => i + 1,
+        Some((i, _)) => i.checked_sub(1)?,
+        None => {
+            let next = turns.partition_point(|t| t.start < frame.input.play_head);
+            if forward { next } else { next.checked_sub(1)? }
+        }
+    };
+    turns.get(index).map(|t| t.id)
+}
+
+/// The turn of the nearest lane below or above with turns, that is nearest in time.
+fn in_lanes(frame: &Frame<'_>, state: &State, down: bool) -> Option<TurnId> {
+    let model = frame.input.model;
+    let Some((_, turn)) = cursor(frame, state) else { return in_time(frame, state, down) };
+    let middle = (turn.start + turn.end) / 2.0;
+    let mut lane = model.lane_of(turn.speaker)?;
+    loop {
+        lane = if down { lane + 1 } else { lane.checked_sub(1)? };
+        let lane = model.lanes().get(lane)?;
+        let distance = |&&i: &&u32| {
+            let t = &model.turns()[i as usize];
+            (t.start - middle).max(middle - t.end)
+        };
+        let nearest = lane.turns.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        if let Some(&i) = nearest {
+            return Some(model.turns()[i as usize].id);
+        }
+    }
+}
+
+fn zoom(ui: &Ui, frame: &Frame<'_>, state: &mut State, events: &mut Vec<Event>) {
+    let input = frame.input;
+    let closer = [Key::Plus, Key::Equals]
+        .into_iter()
+        .any(|key| pressed(ui, Modifiers::NONE, key) || pressed(ui, Modifiers::SHIFT, key));
+    if closer {
+        state.zoom(1.5, input.play_head);
+    }
+    if pressed(ui, Modifiers::NONE, Key::Minus) {
+        state.zoom(1.0 / 1.5, input.play_head);
+    }
+    if pressed(ui, Modifiers::NONE, Key::F) {
+        state.fit();
+    }
+    if let Some((from, to)) = selected_time(frame).filter(|_| pressed(ui, Modifiers::NONE, Key::Z)) {
+        state.show_range(from, to);
+    }
+    if pressed(ui, Modifiers::NONE, Key::L) {
+        state.follow = !state.follow;
+    }
+    for (key, at) in [(Key::Home, 0.0), (Key::End, input.model.duration())] {
+        if pressed(ui, Modifiers::NONE, key) {
+            state.scroll_to(at);
+            events.push(Event::Seek(at));
+        }
+    }
+}
+
+/// From the first start to the last end of what is selected.
+pub(super) fn selected_time(frame: &Frame<'_>) -> Option<(f64, f64)> {
+    let selection = frame.input.selection;
+    let turns = selection.turns.iter().filter_map(|&id| frame.input.model.turn(id));
+    let spans = turns.map(|(_, t)| (t.start, t.end)).chain(selection.range);
+    spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+
+fn play(frame: &Frame<'_>, state: &State) -> Option<Event> {
+    let selection = frame.input.selection;
+    let turn = cursor(frame, state).map(|(_, t)| t.id).filter(|id| selection.turns.contains(id));
+    match (turn.or(selection.turns.first().copied()), selection.range) {
+        (Some(turn), _) => Some(Event::PlayTurn(turn)),
+        (None, Some((from, to))) => Some(Event::PlayRange(from, to)),
+        (None, None) => None,
+    }
+}
+
+/// The menu of the selected turn, at the turn.
+fn menu(canvas: &Response, frame: &Frame<'_>, state: &State, events: &mut Vec<Event>) {
+    let turn = cursor(frame, state).filter(|(_, t)| frame.input.selection.turns.contains(&t.id));
+    let at = turn.map_or(frame.input.play_head, |(_, t)| t.start);
+    let x = frame.axis.x(at).clamp(frame.axis.left, frame.axis.right());
+    let target = turn.map_or(Target::Time, |(_, t)| Target::Turn(t.id));
+    events.push(Event::ContextMenu { target, at, position: pos2(x, canvas.rect.center().y) });
+}
+
+/// Keys that change turns.
+fn edit(ui: &Ui, frame: &Frame<'_>, state: &State, events: &mut Vec<Event>) {
+    let (input, model) = (frame.input, frame.input.model);
+    let turns: Vec<TurnId> = input.selection.turns.iter().copied().collect();
+    let to_lane = |lane: usize| {
+        let speaker = model.lanes().get(lane)?.speaker.id;
+        (!turns.is_empty()).then(|| Event::MoveTurns { turns: turns.clone(), speaker })
+    };
+    if pressed(ui, Modifiers::NONE, Key::Delete) || pressed(ui, Modifiers::NONE, Key::Backspace) {
+        events.extend((!turns.is_empty()).then(|| Event::Delete(turns.clone())));
+    }
+    for (lane, key) in DIGITS.into_iter().enumerate() {
+        if pressed(ui, Modifiers::NONE, key) {
+            events.extend(to_lane(lane));
+        }
+    }
+    if pressed(ui, Modifiers::NONE, Key::X) {
+        let here = model.turns_at(input.play_head).map(|i| model.turns()[i].id);
+        let cut = here.filter(|id| turns.is_empty() || input.selection.turns.contains(id));
+        events.extend(cut.map(|turn| Event::Cut { turn, at: input.play_head }));
+    }
+    let Some((_, turn)) = cursor(frame, state).filter(|(_, t)| input.selection.turns.contains(&t.id)) else {
+        return;
+    };
+    let lane = model.lane_of(turn.speaker).unwrap_or(0);
+    if pressed(ui, Modifiers::COMMAND, Key::ArrowUp) {
+        events.extend(lane.checked_sub(1).and_then(to_lane));
+    }
+    if pressed(ui, Modifiers::COMMAND, Key::ArrowDown) {
+        events.extend(to_lane(lane + 1));
+    }
+    for (key, by) in [(Key::ArrowLeft, -NUDGE), (Key::ArrowRight, NUDGE)] {
+        let (mut start, mut end) = (turn.start, turn.end);
+        if pressed(ui, Modifiers::ALT | Modifiers::SHIFT, key) {
+            start = (start + by).min(end - SHORTEST_TURN).max(0.0);
+        } else if pressed(ui, Modifiers::ALT, key) {
+            end = (end + by).max(start + SHORTEST_TURN).min(model.duration());
+        }
+        if (start, end) != (turn.start, turn.end) {
+            events.push(Event::MoveBoundary { turn: turn.id, start, end });
+        }
+    }
+}

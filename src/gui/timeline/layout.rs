@@ -1,0 +1,318 @@
+//! Where things go: pure functions from model and view to places on the screen.
+//!
+//! Work is bounded by what is in view, shapes by the pixels in view: turns of less than a few pixels are summed up as
+//! the share of each pixel column that they fill.
+
+use eframe::egui::{Pos2, Rect, pos2, vec2};
+
+use super::axis::{Axis, nearest};
+use super::model::{Lane, Model, Selection, Stretches, TurnId};
+
+/// Least width of a turn that is drawn by itself, in pixels.
+const OWN_SHAPE: f64 = 3.0;
+
+/// How near to a turn's edge the pointer takes hold of it, in points.
+const EDGE_REACH: f32 = 5.0;
+
+/// Narrowest turn whose edges can be dragged, in points.
+const EDGE_WIDTH: f32 = 10.0;
+
+/// How near to a turn a click still means it, in points.
+const CLICK_REACH: f32 = 2.0;
+
+/// How near to a boundary another one snaps to it, in points.
+const SNAP_REACH: f32 = 7.0;
+
+/// The rectangles of the timeline's parts; none overlap.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Regions {
+    /// Buttons beside the overview.
+    pub corner: Rect,
+    /// The whole recording.
+    pub overview: Rect,
+    /// Beside the ruler.
+    pub ruler_head: Rect,
+    /// Marks of time.
+    pub ruler: Rect,
+    /// Beside the waveform.
+    pub wave_head: Rect,
+    /// Waveform of the part in view.
+    pub wave: Rect,
+    /// Names and turns of the speakers.
+    pub lanes: Rect,
+    /// Beside the errors.
+    pub errors_head: Rect,
+    /// Errors; empty without any.
+    pub errors: Rect,
+    /// Height of one lane.
+    pub lane_height: f32,
+}
+
+/// Width of names and buttons at the left.
+fn head_width(width: f32) -> f32 {
+    if width < 560.0 { 132.0 } else { 216.0 }
+}
+
+/// Divides `all` for `lanes` speakers; `pixel` is the size of a physical pixel in points.
+pub fn regions(all: Rect, lanes: usize, errors: bool, pixel: f32) -> Regions {
+    let round = |x: f32| (x / pixel).round() * pixel;
+    let (left, right) = (round(all.left()), round(all.right()));
+    let middle = round(left + head_width(all.width())).min(right);
+    let compact = all.height() < 300.0;
+    let mut y = round(all.top());
+    let mut row = |height: f32, gap: f32| {
+        let (top, bottom) = (y, y + round(height));
+        y = bottom + round(gap);
+        let head = Rect::from_min_max(pos2(left, top), pos2(middle, bottom));
+        (head, Rect::from_min_max(pos2(middle, top), pos2(right, bottom)))
+    };
+    let (corner, overview) = row(if compact { 28.0 } else { 40.0 }, 6.0);
+    let (ruler_head, ruler) = row(24.0, 0.0);
+    let (wave_head, wave) = row(if compact { 36.0 } else { 72.0 }, 1.0);
+    let errors_height = if errors { 44.0 } else { 0.0 };
+    let room = (round(all.bottom()) - wave.bottom() - round(1.0) - errors_height).max(0.0);
+    let lane_height = round((room / lanes.max(1) as f32).clamp(34.0, 52.0));
+    let lanes_height = room.min(lane_height * lanes as f32);
+    let (lanes_head, lanes_body) = row(lanes_height, 0.0);
+    let (errors_head, errors) = row(errors_height, 0.0);
+    Regions {
+        corner,
+        overview,
+        ruler_head,
+        ruler,
+        wave_head,
+        wave,
+        lanes: lanes_head.union(lanes_body),
+        errors_head,
+        errors,
+        lane_height,
+    }
+}
+
+/// What is drawn at one place of a lane.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PieceKind {
+    /// One turn, by its index in [`Model::turns`].
+    Turn(usize),
+    /// Turns too narrow for shapes of their own.
+    Share {
+        /// The part of the pixel column that they fill, to 1.
+        filled: f32,
+        /// Whether one of them is selected.
+        selected: bool,
+    },
+}
+
+/// A shape of a lane.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Piece {
+    /// Left edge in points.
+    pub left: f32,
+    /// Right edge in points.
+    pub right: f32,
+    /// What it is.
+    pub kind: PieceKind,
+}
+
+/// The shapes of a lane, at most two for each pixel. `selected` has one entry for each turn of the model, or none.
+pub fn pieces(lane: &Lane, axis: &Axis, selected: &[bool]) -> Vec<Piece> {
+    let count = axis.pixels();
+    let (from, to) = axis.columns();
+    let mut filled = Vec::new();
+    let mut picked = Vec::new();
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut covered = f64::NEG_INFINITY;
+    let mut start_pixel = f64::NEG_INFINITY;
+    for i in lane.stretches.touching(from, to) {
+        let (start, end) = lane.stretches.spans()[i];
+        if end < from || covered >= end {
+            continue;
+        }
+        let turn = lane.turns[i] as usize;
+        let (a, b) = (axis.place(start), axis.place(end));
+        if b - a >= OWN_SHAPE {
+            let left = axis.border(start).min(axis.right() - axis.pixel).max(axis.left);
+            let right = axis.border(end).max(left + axis.pixel);
+            let piece = Piece { left, right, kind: PieceKind::Turn(turn) };
+            // A longer turn of the same start stands for both.
+            match pieces.last_mut() {
+                Some(last) if a.max(0.0).floor() == start_pixel => *last = Piece { left: last.left, ..piece },
+                _ => pieces.push(piece),
+            }
+            start_pixel = a.max(0.0).floor();
+        } else {
+            if filled.is_empty() {
+                filled = vec![0.0f32; count];
+                picked = vec![false; count];
+            }
+            let is_selected = selected.get(turn).copied().unwrap_or(false);
+            let (a, b) = (axis.place(start.max(covered)), b);
+            fill(&mut filled, a, b, |column| picked[column] |= is_selected);
+        }
+        covered = covered.max(end);
+    }
+    let shares = filled.iter().enumerate().filter(|(_, part)| **part > 0.0).map(|(column, &part)| Piece {
+        left: axis.left + column as f32 * axis.pixel,
+        right: axis.left + (column + 1) as f32 * axis.pixel,
+        kind: PieceKind::Share { filled: part.min(1.0), selected: picked[column] },
+    });
+    pieces.extend(shares);
+    pieces
+}
+
+/// Adds the stretch from `a` to `b`, in pixels from the left edge, to the columns that it touches.
+fn fill(columns: &mut [f32], a: f64, b: f64, mut touched: impl FnMut(usize)) {
+    let (a, b) = (a.max(0.0), b.min(columns.len() as f64));
+    let mut column = a as usize;
+    while (column as f64) < b {
+        columns[column] += (((column + 1) as f64).min(b) - (column as f64).max(a)) as f32;
+        touched(column);
+        column += 1;
+    }
+}
+
+/// Of each pixel column, the lane that speaks most in it.
+pub fn loudest(model: &Model, axis: &Axis) -> Vec<Option<u16>> {
+    let count = axis.pixels();
+    let (from, to) = axis.columns();
+    let mut best = vec![(0.0f32, None); count];
+    let mut filled = vec![0.0f32; count];
+    for (number, lane) in model.lanes().iter().enumerate() {
+        let mut covered = from;
+        for &(start, end) in &lane.stretches.spans()[lane.stretches.touching(from, to)] {
+            if end > covered {
+                fill(&mut filled, axis.place(start.max(covered)), axis.place(end), |_| ());
+                covered = end;
+            }
+        }
+        for (best, filled) in best.iter_mut().zip(&mut filled) {
+            if *filled > best.0 {
+                *best = (*filled, Some(number as u16));
+            }
+            *filled = 0.0;
+        }
+    }
+    best.into_iter().map(|(_, lane)| lane).collect()
+}
+
+/// The places of `stretches` on pixel borders, at least a pixel wide each, joined where no pixel lies between them.
+pub fn runs(stretches: &Stretches, axis: &Axis) -> Vec<(f32, f32)> {
+    let (from, to) = axis.columns();
+    let mut runs: Vec<(f32, f32)> = Vec::new();
+    for &(start, end) in &stretches.spans()[stretches.touching(from, to)] {
+        if end < from {
+            continue;
+        }
+        let left = axis.border(start).min(axis.right() - axis.pixel).max(axis.left);
+        let right = axis.border(end).max(left + axis.pixel);
+        match runs.last_mut() {
+            Some(last) if left < last.1 + 0.5 * axis.pixel => last.1 = last.1.max(right),
+            _ => runs.push((left, right)),
+        }
+    }
+    runs
+}
+
+/// Which end of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    /// Where it begins.
+    Start,
+    /// Where it ends.
+    End,
+}
+
+/// What the pointer is on, in a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hit {
+    /// An end of a turn (index in [`Model::turns`]).
+    Edge(usize, Edge),
+    /// A turn.
+    Body(usize),
+    /// No turn.
+    Nothing,
+}
+
+/// What is at the screen coordinate `x` of a lane.
+pub fn hit(model: &Model, lane: &Lane, axis: &Axis, x: f32) -> Hit {
+    let at = axis.second(x);
+    let reach = f64::from(EDGE_REACH) * axis.view.scale;
+    let near = lane.stretches.touching(at - reach, at + reach);
+    let near = near.map(|i| lane.turns[i] as usize).filter(|&i| {
+        let turn = &model.turns()[i];
+        turn.end >= at - reach && turn.start <= at + reach
+    });
+    let (mut edge, mut body) = (None::<(f32, Hit)>, None::<(f64, Hit)>);
+    for i in near {
+        let turn = &model.turns()[i];
+        let (left, right) = (axis.x(turn.start), axis.x(turn.end));
+        let inside = left <= x && x <= right;
+        if right - left >= EDGE_WIDTH {
+            for (place, end) in [(left, Edge::Start), (right, Edge::End)] {
+                // From inside, an edge has more room than from outside: turns that touch stay apart.
+                let distance = (x - place).abs() + if inside { 0.0 } else { 1.0 };
+                let reach = EDGE_REACH.min((right - left) / 4.0);
+                if distance <= reach && edge.is_none_or(|(best, _)| distance < best) {
+                    edge = Some((distance, Hit::Edge(i, end)));
+                }
+            }
+        }
+        let outside = (left - x).max(x - right).max(0.0);
+        // Inside of several, the shortest is meant; outside of all, the nearest.
+        let rank = if inside { turn.duration() * 1e-9 - 1.0 } else { f64::from(outside) };
+        if outside <= CLICK_REACH && body.is_none_or(|(best, _)| rank < best) {
+            body = Some((rank, Hit::Body(i)));
+        }
+    }
+    edge.map(|e| e.1).or(body.map(|b| b.1)).unwrap_or(Hit::Nothing)
+}
+
+/// The second near `second` that a dragged boundary snaps to: another boundary of a turn, the play head, an end of the
+/// recording or of the selected range. `moving` are the boundaries that are being dragged.
+pub fn snap(
+    model: &Model,
+    selection: &Selection,
+    axis: &Axis,
+    play_head: f64,
+    second: f64,
+    moving: &[f64],
+) -> Option<f64> {
+    let reach = f64::from(SNAP_REACH) * axis.view.scale;
+    let mut others = vec![0.0, model.duration(), play_head];
+    others.extend(selection.range.into_iter().flat_map(|(from, to)| [from, to]));
+    others.sort_by(f64::total_cmp);
+    let found = [
+        nearest(model.boundaries(), second, reach, |b| !moving.contains(&b)),
+        nearest(&others, second, reach, |b| !moving.contains(&b)),
+    ];
+    found.into_iter().flatten().min_by(|a, b| (a - second).abs().total_cmp(&(b - second).abs()))
+}
+
+/// Turns that the rectangle from `a` to `b` touches; `top` is the upper edge of the first lane.
+pub fn in_band(model: &Model, axis: &Axis, top: f32, lane_height: f32, a: Pos2, b: Pos2) -> Vec<TurnId> {
+    let band = Rect::from_two_pos(a, b);
+    let (from, to) = (axis.second(band.left()), axis.second(band.right()));
+    let lanes = model.lanes().iter().enumerate().filter(|(number, _)| {
+        let upper = top + *number as f32 * lane_height;
+        band.bottom() >= upper && band.top() <= upper + lane_height
+    });
+    lanes
+        .flat_map(|(_, lane)| {
+            lane.stretches.touching(from, to).map(|i| &model.turns()[lane.turns[i] as usize])
+        })
+        .filter(|turn| turn.end >= from && turn.start <= to)
+        .map(|turn| turn.id)
+        .collect()
+}
+
+/// The rectangle of a turn in its lane, within the view; `None` if it is not in view.
+pub fn turn_rect(axis: &Axis, lane: Rect, start: f64, end: f64) -> Option<Rect> {
+    let (left, right) = (axis.x(start).max(axis.left), axis.x(end).min(axis.right()));
+    let inner = lane.shrink2(vec2(0.0, lane_margin(lane.height())));
+    (left <= right).then(|| Rect::from_min_max(pos2(left, inner.top()), pos2(right, inner.bottom())))
+}
+
+/// Room above and below the turns of a lane.
+pub fn lane_margin(height: f32) -> f32 {
+    if height < 40.0 { 4.0 } else { 6.0 }
+}
