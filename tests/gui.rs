@@ -1,4 +1,8 @@
 //! The window, tested without a display.
 
+#[path = "gui/support.rs"]
+mod support;
 #[path = "gui/theme.rs"]
 mod theme;
+#[path = "gui/timeline.rs"]
+mod timeline;

@@ -1,9 +1,11 @@
-//! The turns as screen readers see them: a list with an option for each turn in view, as long as these are few.
+//! The turns as screen readers see them: a list with an option for each turn in view, as long as these are few, else
+//! for the one that keys start from.
 
 use eframe::egui::{Rect, Response, Sense, Ui, UiBuilder, WidgetInfo, accesskit};
 
 use super::axis::clock;
 use super::layout::turn_rect;
+use super::model::TurnId;
 use super::show::{Frame, lane_rect};
 use super::state::State;
 use super::{Event, keys};
@@ -33,9 +35,9 @@ pub(super) fn turns(
     if described.is_none() {
         return;
     }
-    let seen = in_view(ui, content, frame);
+    let mut seen = in_view(ui, content, frame);
     if seen.len() > MOST {
-        return;
+        seen = state.cursor.and_then(|turn| place(content, frame, turn)).into_iter().collect();
     }
     let builder = UiBuilder::new().id_salt("turns").max_rect(content).accessibility_parent(canvas.id);
     let child = ui.new_child(builder);
@@ -81,4 +83,12 @@ fn in_view(ui: &Ui, content: Rect, frame: &Frame<'_>) -> Vec<(usize, Rect)> {
         })
     });
     turns.take(MOST + 1).collect()
+}
+
+/// Index and place of a turn, if it is in view.
+fn place(content: Rect, frame: &Frame<'_>, turn: TurnId) -> Option<(usize, Rect)> {
+    let model = frame.input.model;
+    let (index, turn) = model.turn(turn)?;
+    let row = lane_rect(content, frame.regions.lane_height, model.lane_of(turn.speaker)?);
+    Some((index, turn_rect(&frame.axis, row.with_min_x(frame.axis.left), turn.start, turn.end)?))
 }

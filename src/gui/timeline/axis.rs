@@ -3,6 +3,8 @@
 //! All arithmetic is in f64 seconds; only finished screen coordinates are f32. At 10 hours and the closest zoom, times
 //! are exact to a millionth of a point.
 
+use eframe::egui::{Rangef, Rect};
+
 /// Closest zoom: seconds a point.
 pub const CLOSEST: f64 = 1e-4;
 
@@ -86,6 +88,12 @@ impl Axis {
     pub fn border(&self, second: f64) -> f32 {
         let pixels = ((self.x(second) - self.left) / self.pixel).round();
         self.left + pixels.clamp(0.0, self.pixels() as f32) * self.pixel
+    }
+
+    /// A line one point wide, in whole pixels, whose first column begins at the pixel border `x`.
+    pub fn mark(&self, x: f32, y: Rangef) -> Rect {
+        let width = (1.0 / self.pixel).round().max(1.0) * self.pixel;
+        Rect::from_x_y_ranges(x..=x + width, y)
     }
 
     /// Position of a second in pixels from the left edge, which may lie outside of the view.

@@ -1,14 +1,16 @@
 //! What stands at the left: buttons for the view, the time, and each speaker's name with its buttons.
 
 use eframe::egui::{
-    Align, Align2, Button, FontId, Layout, Rect, Response, RichText, Ui, UiBuilder, accesskit, pos2, vec2,
+    Align, Align2, Button, Color32, FontId, Key, Layout, Modifiers, Rect, Response, RichText, Sense, Ui,
+    UiBuilder, WidgetInfo, accesskit, pos2, vec2,
 };
 
 use super::axis::{clock, length};
+use super::model::ErrorKind;
 use super::paint;
 use super::show::Frame;
 use super::state::State;
-use super::{Event, Target};
+use super::{Event, Target, keys};
 
 /// Width below which a head has no room for buttons.
 const ROOM_FOR_BUTTONS: f32 = 180.0;
@@ -57,14 +59,14 @@ pub(super) fn wave(ui: &Ui, frame: &Frame<'_>) {
     let model = frame.input.model;
     line(clock(frame.input.play_head), FontId::monospace(17.0), colors.text);
     line(format!("of {}", clock(model.duration())), FontId::proportional(paint::SMALL), colors.text_weak);
+    let mut text = format!("{} of {}", clock(frame.input.play_head), clock(model.duration()));
     let overlap = model.overlaps().total();
     if overlap > 0.0 {
-        line(
-            format!("{} overlapping", length(overlap)),
-            FontId::proportional(paint::SMALL),
-            colors.text_weak,
-        );
+        let overlap = format!("{} overlapping", length(overlap));
+        text = format!("{text}, {overlap}");
+        line(overlap, FontId::proportional(paint::SMALL), colors.text_weak);
     }
+    told(ui, rect, "time", &text);
     if let Some((from, to)) = frame.input.selection.range {
         let rect = frame.regions.ruler_head;
         let text = format!("{} selected", length(to - from));
@@ -77,6 +79,23 @@ pub(super) fn wave(ui: &Ui, frame: &Frame<'_>) {
             colors.text,
         );
     }
+}
+
+/// The name of a kind of error and how much of it there is, beside its row.
+pub(super) fn error(ui: &Ui, rect: Rect, kind: ErrorKind, color: Color32, frame: &Frame<'_>) {
+    let painter = ui.painter_at(rect);
+    let middle = rect.center().y;
+    painter.rect_filled(Rect::from_center_size(pos2(rect.left() + 16.0, middle), vec2(8.0, 8.0)), 2.0, color);
+    let text = format!("{}  {}", kind.name(), length(frame.input.model.errors(kind).total()));
+    let font = FontId::proportional(paint::SMALL);
+    painter.text(pos2(rect.left() + 28.0, middle), Align2::LEFT_CENTER, &text, font, frame.colors.text);
+    told(ui, rect, kind.name(), &text);
+}
+
+/// Tells screen readers a text that is only painted.
+fn told(ui: &Ui, rect: Rect, id: &str, text: &str) {
+    let response = ui.interact(rect, ui.scope_id().with(id), Sense::hover());
+    response.widget_info(|| WidgetInfo::labeled(accesskit::Role::Label, true, text));
 }
 
 /// A speaker's name, time and buttons.
@@ -138,16 +157,17 @@ fn name_events(ui: &Ui, response: &Response, frame: &Frame<'_>, number: usize, e
         let turns = lane.turns.iter().map(|&i| frame.input.model.turns()[i as usize].id);
         events.push(Event::SelectTurns(turns.collect()));
     }
-    if response.secondary_clicked() {
-        let position = response.interact_pointer_pos().unwrap_or(response.rect.left_bottom());
-        events.push(Event::ContextMenu {
-            target: Target::Speaker(speaker),
-            at: frame.input.play_head,
-            position,
-        });
+    let mut menu = response.secondary_clicked();
+    if response.has_focus() {
+        if keys::pressed(ui, Modifiers::NONE, Key::F2) {
+            events.push(Event::RenameRequest(speaker));
+        }
+        menu |= keys::menu_pressed(ui);
     }
-    if response.has_focus() && ui.input(|i| i.key_pressed(eframe::egui::Key::F2)) {
-        events.push(Event::RenameRequest(speaker));
+    if menu {
+        let position = response.interact_pointer_pos().unwrap_or(response.rect.left_bottom());
+        let at = frame.input.play_head;
+        events.push(Event::ContextMenu { target: Target::Speaker(speaker), at, position });
     }
 }
 

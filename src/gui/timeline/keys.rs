@@ -3,16 +3,18 @@
 //! ← → walk through the turns in time, ↑ ↓ through the lanes; with Shift they add to the selection, with Ctrl ↑ ↓ give
 //! the selected turns to the speaker above or below, and Alt ← → move the end of a turn (with Shift its start).
 //! 1 to 9 give the selected turns to that speaker; Enter plays, Delete deletes, X cuts at the play head, F2 renames.
-//! + and - zoom, F shows all, Z the selection, Home and End go to the ends, L follows the play head.
+//! Ctrl ← → move the play head (with Shift further), Home and End to the ends, E to the next error (with Shift the
+//! last); I and O let the selected range begin and end at it.
+//! + and - zoom, F shows all, Z the selection, Page Up and Page Down scroll, L follows the play head.
 
 use std::collections::BTreeSet;
 
 use eframe::egui::{EventFilter, Key, Modifiers, Response, Ui, pos2};
 
-use super::model::{Turn, TurnId};
+use super::model::{ErrorKind, Turn, TurnId};
 use super::show::Frame;
 use super::state::State;
-use super::{Event, SHORTEST_TURN, Target};
+use super::{Event, SHORTEST_TURN, Target, time};
 
 /// How far a key moves an end of a turn, in seconds.
 const NUDGE: f64 = 0.01;
@@ -70,17 +72,18 @@ pub(super) fn keys(
     let filter = EventFilter { horizontal_arrows: true, vertical_arrows: true, escape, tab: false };
     ui.memory_mut(|memory| memory.set_focus_lock_filter(canvas.id, filter));
     if escape && pressed(ui, Modifiers::NONE, Key::Escape) {
-        leave(frame, state, events);
+        leave(frame, events);
     }
     walk(ui, frame, state, events);
-    zoom(ui, frame, state, events);
+    zoom(ui, frame, state);
+    play_head(ui, frame, state, events);
     if pressed(ui, Modifiers::COMMAND, Key::A) {
         events.push(Event::SelectTurns(frame.input.model.turns().iter().map(|t| t.id).collect()));
     }
     if pressed(ui, Modifiers::NONE, Key::Enter) {
         events.extend(play(frame, state));
     }
-    if pressed(ui, Modifiers::SHIFT, Key::F10) {
+    if menu_pressed(ui) {
         menu(canvas, frame, state, events);
     }
     if let Some((_, turn)) = cursor(frame, state).filter(|_| pressed(ui, Modifiers::NONE, Key::F2)) {
@@ -91,15 +94,27 @@ pub(super) fn keys(
     }
 }
 
-fn pressed(ui: &Ui, modifiers: Modifiers, key: Key) -> bool {
-    ui.input_mut(|i| i.consume_key(modifiers, key))
+/// Whether a key was pressed with exactly these modifiers.
+pub(super) fn pressed(ui: &Ui, modifiers: Modifiers, key: Key) -> bool {
+    ui.input_mut(|i| i.modifiers.matches_exact(modifiers) && i.consume_key(modifiers, key))
 }
 
-/// Ends a drag, or drops the selection.
-fn leave(frame: &Frame<'_>, state: &mut State, events: &mut Vec<Event>) {
-    if state.drag.take().is_some() {
-        return;
-    }
+/// Whether a key was pressed that opens menus.
+pub(super) fn menu_pressed(ui: &Ui) -> bool {
+    pressed(ui, Modifiers::SHIFT, Key::F10) || pressed(ui, Modifiers::NONE, Key::Menu)
+}
+
+/// Whether Escape was pressed, which then does nothing else.
+pub(super) fn escaped(ui: &Ui) -> bool {
+    ui.input_mut(|i| {
+        let pressed = i.key_pressed(Key::Escape);
+        i.consume_key(Modifiers::NONE, Key::Escape);
+        pressed
+    })
+}
+
+/// Drops the selection.
+fn leave(frame: &Frame<'_>, events: &mut Vec<Event>) {
     if !frame.input.selection.turns.is_empty() {
         events.push(Event::SelectTurns(BTreeSet::new()));
     }
@@ -124,7 +139,7 @@ fn walk(ui: &Ui, frame: &Frame<'_>, state: &mut State, events: &mut Vec<Event>) 
     ];
     for (key, step) in steps {
         for modifiers in [Modifiers::SHIFT, Modifiers::NONE] {
-            if !ui.input(|i| i.modifiers.matches_exact(modifiers)) || !pressed(ui, modifiers, key) {
+            if !pressed(ui, modifiers, key) {
                 continue;
             }
             if let Some(turn) = step(frame, state) {
@@ -175,7 +190,8 @@ fn in_lanes(frame: &Frame<'_>, state: &State, down: bool) -> Option<TurnId> {
     }
 }
 
-fn zoom(ui: &Ui, frame: &Frame<'_>, state: &mut State, events: &mut Vec<Event>) {
+/// Keys that change the part in view.
+fn zoom(ui: &Ui, frame: &Frame<'_>, state: &mut State) {
     let input = frame.input;
     let closer = [Key::Plus, Key::Equals]
         .into_iter()
@@ -195,12 +211,56 @@ fn zoom(ui: &Ui, frame: &Frame<'_>, state: &mut State, events: &mut Vec<Event>) 
     if pressed(ui, Modifiers::NONE, Key::L) {
         state.follow = !state.follow;
     }
-    for (key, at) in [(Key::Home, 0.0), (Key::End, input.model.duration())] {
+    let (from, to) = state.visible();
+    for (key, screens) in [(Key::PageUp, -0.9), (Key::PageDown, 0.9)] {
+        if pressed(ui, Modifiers::NONE, key) {
+            state.scroll_by(screens * (to - from));
+        }
+    }
+}
+
+/// Keys that move the play head, or select from or to it.
+fn play_head(ui: &Ui, frame: &Frame<'_>, state: &mut State, events: &mut Vec<Event>) {
+    let (head, duration) = (frame.input.play_head, frame.input.model.duration());
+    for (key, at) in [(Key::Home, 0.0), (Key::End, duration)] {
         if pressed(ui, Modifiers::NONE, key) {
             state.scroll_to(at);
             events.push(Event::Seek(at));
         }
     }
+    for (key, by) in [(Key::ArrowLeft, -time::STEP), (Key::ArrowRight, time::STEP)] {
+        if pressed(ui, Modifiers::COMMAND, key) {
+            time::step(by, frame, state, events);
+        } else if pressed(ui, Modifiers::COMMAND | Modifiers::SHIFT, key) {
+            time::step(10.0 * by, frame, state, events);
+        }
+    }
+    let (from, to) = frame.input.selection.range.unwrap_or((0.0, duration));
+    if pressed(ui, Modifiers::NONE, Key::I) && head < duration {
+        events.push(Event::SelectRange(Some((head, if to > head { to } else { duration }))));
+    }
+    if pressed(ui, Modifiers::NONE, Key::O) && head > 0.0 {
+        events.push(Event::SelectRange(Some((if from < head { from } else { 0.0 }, head))));
+    }
+    for (modifiers, forward) in [(Modifiers::NONE, true), (Modifiers::SHIFT, false)] {
+        if let Some(at) = next_error(frame, forward).filter(|_| pressed(ui, modifiers, Key::E)) {
+            time::step(at - head, frame, state, events);
+        }
+    }
+}
+
+/// Start of the next or last error.
+fn next_error(frame: &Frame<'_>, forward: bool) -> Option<f64> {
+    let head = frame.input.play_head;
+    let starts = ErrorKind::ALL.into_iter().filter_map(|kind| {
+        let spans = frame.input.model.errors(kind).spans();
+        if forward {
+            spans.get(spans.partition_point(|&(start, _)| start <= head))
+        } else {
+            spans.get(spans.partition_point(|&(start, _)| start < head).checked_sub(1)?)
+        }
+    });
+    starts.map(|&(start, _)| start).reduce(if forward { f64::min } else { f64::max })
 }
 
 /// From the first start to the last end of what is selected.
@@ -233,7 +293,8 @@ fn menu(canvas: &Response, frame: &Frame<'_>, state: &State, events: &mut Vec<Ev
 /// Keys that change turns.
 fn edit(ui: &Ui, frame: &Frame<'_>, state: &State, events: &mut Vec<Event>) {
     let (input, model) = (frame.input, frame.input.model);
-    let turns: Vec<TurnId> = input.selection.turns.iter().copied().collect();
+    let known = |turn: &TurnId| model.turn(*turn).is_some();
+    let turns: Vec<TurnId> = input.selection.turns.iter().copied().filter(known).collect();
     let to_lane = |lane: usize| {
         let speaker = model.lanes().get(lane)?.speaker.id;
         (!turns.is_empty()).then(|| Event::MoveTurns { turns: turns.clone(), speaker })

@@ -1,8 +1,8 @@
 //! The timeline: waveform and turns of a recording, to look at, listen to and edit.
 //!
 //! ```text
-//!  Model (what) + View (where) ─► layout ─► paint
-//!  pointer and keys ─► input, keys, heads, overview ─► State (zoom, drag) and Events
+//!  Model (what) + Axis (where) ─► layout, wave ─► paint
+//!  pointer and keys ─► wheel, time, lanes, keys, heads, overview ─► State (zoom, drag) and Events
 //! ```
 //!
 //! The widget reads its [`Input`] and never changes the document: what the user wants is returned as [`Event`]s, for
@@ -10,18 +10,25 @@
 //! All work of a frame is bounded by the pixels in view and the number of speakers.
 
 pub mod axis;
+pub mod hit;
 pub mod layout;
 pub mod model;
+pub mod stretches;
 
 mod access;
+mod drag;
 mod heads;
-mod input;
 mod keys;
+mod lanes;
+mod overlay;
 mod overview;
 mod paint;
 mod show;
 mod state;
+mod stripes;
+mod time;
 mod wave;
+mod wheel;
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,9 @@
 //! What the timeline shows: turns, speakers and errors of one recording, indexed for drawing. Knows nothing of egui.
 
 use std::collections::{BTreeSet, HashMap};
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::stretches::{Stretches, overlaps};
 
 /// Identity of a turn, which it keeps while it is edited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -85,51 +86,6 @@ pub struct Selection {
     pub range: Option<(f64, f64)>,
 }
 
-/// Stretches of time in the order of their start, searchable even where they overlap.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Stretches {
-    spans: Vec<(f64, f64)>,
-    /// The latest end of all spans up to each one, which grows, so that it can be searched.
-    latest: Vec<f64>,
-}
-
-impl Stretches {
-    /// From spans in the order of their start.
-    fn new(spans: Vec<(f64, f64)>) -> Self {
-        let mut latest = f64::NEG_INFINITY;
-        let latest = spans
-            .iter()
-            .map(|span| {
-                latest = span.1.max(latest);
-                latest
-            })
-            .collect();
-        Self { spans, latest }
-    }
-
-    /// Start and end of every stretch.
-    pub fn spans(&self) -> &[(f64, f64)] {
-        &self.spans
-    }
-
-    /// The smallest run of stretches that has every one which touches the seconds `from` to `to`.
-    pub fn touching(&self, from: f64, to: f64) -> Range<usize> {
-        let first = self.latest.partition_point(|&end| end < from);
-        let last = self.spans.partition_point(|&(start, _)| start <= to);
-        first..last.max(first)
-    }
-
-    /// Seconds that at least one stretch covers.
-    pub fn total(&self) -> f64 {
-        let (mut total, mut end) = (0.0, f64::NEG_INFINITY);
-        for &(start, stop) in &self.spans {
-            total += (stop - start.max(end)).max(0.0);
-            end = end.max(stop);
-        }
-        total
-    }
-}
-
 /// The turns of one speaker.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lane {
@@ -196,7 +152,7 @@ impl Model {
         Self {
             duration: boundaries.last().copied().unwrap_or(0.0).max(duration),
             places: turns.iter().enumerate().map(|(i, t)| (t.id, i as u32)).collect(),
-            overlaps: overlaps(&lanes),
+            overlaps: overlaps(lanes.iter().map(|lane| &lane.stretches)),
             errors: ErrorKind::ALL.map(|kind| {
                 let of_kind = errors.iter().filter(|e| e.kind == kind);
                 Stretches::new(of_kind.map(|e| (e.start, e.end)).collect())
@@ -268,40 +224,4 @@ impl Model {
     pub fn stamp(&self) -> u64 {
         self.stamp
     }
-}
-
-/// Where at least two lanes speak.
-fn overlaps(lanes: &[Lane]) -> Stretches {
-    let mut changes = Vec::new();
-    for lane in lanes {
-        // Overlap of a speaker with himself does not count.
-        let mut open: Option<(f64, f64)> = None;
-        for &(start, end) in lane.stretches.spans() {
-            match &mut open {
-                Some((_, last)) if start <= *last => *last = last.max(end),
-                _ => {
-                    if let Some((start, end)) = open.replace((start, end)) {
-                        changes.extend([(start, 1), (end, -1)]);
-                    }
-                }
-            }
-        }
-        changes.extend(open.into_iter().flat_map(|(start, end)| [(start, 1), (end, -1)]));
-    }
-    // Ends first: turns that only touch do not overlap.
-    changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let (mut speaking, mut from, mut spans) = (0, 0.0, Vec::new());
-    for (at, change) in changes {
-        let before = speaking;
-        speaking += change;
-        if before < 2 && speaking >= 2 {
-            from = at;
-        } else if before >= 2 && speaking < 2 && at > from {
-            match spans.last_mut() {
-                Some((_, end)) if *end == from => *end = at,
-                _ => spans.push((from, at)),
-            }
-        }
-    }
-    Stretches::new(spans)
 }

@@ -3,10 +3,11 @@
 use eframe::egui::{CursorIcon, Key, PointerButton, Rect, Sense, Ui, accesskit, pos2};
 
 use super::axis::{Axis, View, clock};
+use super::drag::{Drag, WindowPart};
 use super::layout::loudest;
 use super::paint;
 use super::show::Frame;
-use super::state::{Drag, State, WindowPart};
+use super::state::State;
 use super::wave::wave;
 
 /// Least width of the window, in points.
@@ -29,20 +30,16 @@ pub(super) fn show(ui: &mut Ui, rect: Rect, frame: &Frame<'_>, state: &mut State
     {
         response.request_focus();
         let at = whole.second(origin.x);
-        state.drag = Some(match grip(part, origin.x) {
-            Some(WindowPart::Left) => {
-                Drag::Window { part: WindowPart::Left, offset: frame.axis.range().0 - at }
-            }
-            Some(WindowPart::Right) => {
-                Drag::Window { part: WindowPart::Right, offset: frame.axis.range().1 - at }
-            }
-            Some(WindowPart::Whole) => {
-                Drag::Window { part: WindowPart::Whole, offset: frame.axis.range().0 - at }
-            }
-            None => Drag::Window { part: WindowPart::Whole, offset: middle_at(0.0) },
-        });
+        let (from, to) = frame.axis.range();
+        let (part, held) = match grip(part, origin.x) {
+            Some(WindowPart::Left) => (WindowPart::Left, from),
+            Some(WindowPart::Right) => (WindowPart::Right, to),
+            Some(WindowPart::Whole) => (WindowPart::Whole, from),
+            None => (WindowPart::Whole, middle_at(at)),
+        };
+        state.drag = Some(Drag::Window { part, offset: held - at, before: state.view });
     }
-    if let (Some(Drag::Window { part, offset }), Some(pointer)) =
+    if let (Some(Drag::Window { part, offset, .. }), Some(pointer)) =
         (&state.drag, response.interact_pointer_pos())
     {
         let (from, to) = frame.axis.range();
@@ -126,16 +123,17 @@ fn draw(ui: &Ui, rect: Rect, whole: &Axis, frame: &Frame<'_>, state: &mut State)
     if let Some(range) = frame.input.selection.range {
         paint::range(&painter, rect, whole, range, frame.colors.accent);
     }
-    let x = whole.x(frame.input.play_head);
-    painter.vline(x, rect.y_range(), eframe::egui::Stroke::new(1.5, frame.colors.play_head));
+    let mark = whole.mark(whole.border(frame.input.play_head), rect.y_range());
+    painter.rect_filled(mark, 0.0, frame.colors.play_head);
 }
 
 /// The rectangle of the part in view.
 fn window(whole: &Axis, (from, to): (f64, f64), rect: Rect) -> Rect {
     let (left, right) = (whole.border(from), whole.border(to));
-    let missing = (LEAST_WINDOW - (right - left)).max(0.0);
-    let left = (left - missing / 2.0).clamp(rect.left(), rect.right() - LEAST_WINDOW);
-    let right = right.max(left + LEAST_WINDOW).min(rect.right());
+    let least = LEAST_WINDOW.min(rect.width());
+    let missing = (least - (right - left)).max(0.0);
+    let left = (left - missing / 2.0).clamp(rect.left(), rect.right() - least);
+    let right = right.max(left + least).min(rect.right());
     Rect::from_min_max(pos2(left, rect.top()), pos2(right, rect.bottom()))
 }
 

@@ -1,20 +1,19 @@
 //! Draws what the layout placed. Many small shapes go into one mesh each.
 
 use eframe::egui::{
-    Align2, Color32, CornerRadius, FontId, Mesh, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, pos2, vec2,
+    Align2, Color32, CornerRadius, FontId, Mesh, Painter, Pos2, Rangef, Rect, Shape, Stroke, StrokeKind,
+    pos2, vec2,
 };
 
 use super::axis::{Axis, Tick, length};
 use super::layout::{Piece, PieceKind, lane_margin};
 use super::model::Model;
+use super::stripes::striped;
 use super::wave::Wave;
-use crate::gui::theme::{Colors, Pattern, SpeakerLook};
+use crate::gui::theme::{Colors, SpeakerLook};
 
 /// Narrowest turn with round corners and an outline, in points.
 const ROUNDED: f32 = 6.0;
-
-/// Distance of stripes in points.
-const STRIPES: f32 = 8.0;
 
 /// Opacity of a speaker who is not heard.
 const DIMMED: f32 = 0.35;
@@ -29,7 +28,8 @@ pub fn ruler(painter: &Painter, rect: Rect, axis: &Axis, ticks: &[Tick], colors:
     for tick in ticks {
         let x = axis.border(tick.second);
         let height = if tick.label.is_some() { 8.0 } else { 4.0 };
-        painter.vline(x, rect.bottom() - height..=rect.bottom(), Stroke::new(1.0, colors.text_weak));
+        let mark = axis.mark(x, Rangef::new(rect.bottom() - height, rect.bottom()));
+        painter.rect_filled(mark, 0.0, colors.text_weak);
         if let Some(label) = &tick.label {
             let place = pos2(x + 4.0, rect.top() + 3.0);
             painter.text(place, Align2::LEFT_TOP, label, FontId::proportional(SMALL), colors.text_weak);
@@ -43,10 +43,7 @@ pub fn grid(painter: &Painter, rect: Rect, axis: &Axis, ticks: &[Tick], colors: 
     let mut mesh = Mesh::default();
     for tick in ticks.iter().filter(|tick| tick.label.is_some()) {
         let x = axis.border(tick.second);
-        mesh.add_colored_rect(
-            Rect::from_min_max(pos2(x, rect.top()), pos2(x + axis.pixel, rect.bottom())),
-            colors.grid,
-        );
+        mesh.add_colored_rect(axis.mark(x, rect.y_range()), colors.grid);
     }
     painter.add(mesh);
 }
@@ -208,60 +205,6 @@ fn turn_text(painter: &Painter, place: Rect, duration: f64, look: &SpeakerLook) 
     }
 }
 
-/// Adds the stripes of `pattern` inside `rect`; they are bound to the screen, so that neighbours continue them.
-pub fn striped(mesh: &mut Mesh, rect: Rect, pattern: Pattern, color: Color32) {
-    let directions: &[bool] = match pattern {
-        Pattern::Plain => &[],
-        Pattern::Rising => &[true],
-        Pattern::Falling => &[false],
-        Pattern::Crossed => &[true, false],
-    };
-    if rect.width() <= 0.0 || rect.height() <= 0.0 {
-        return;
-    }
-    for &rising in directions {
-        let mut foot = ((rect.left() - rect.height()) / STRIPES).floor() * STRIPES;
-        while foot < rect.right() {
-            stripe(mesh, rect, foot, rising, color);
-            foot += STRIPES;
-        }
-    }
-}
-
-/// One slanted stripe from `foot` at one side to `foot + height` at the other, cut at the sides of `rect`.
-fn stripe(mesh: &mut Mesh, rect: Rect, foot: f32, rising: bool, color: Color32) {
-    let height = rect.height();
-    let corners = [(foot, 0.0), (foot + 2.5, 0.0), (foot + 2.5 + height, height), (foot + height, height)];
-    let points = clip(clip(corners.to_vec(), rect.left(), 1.0), rect.right(), -1.0);
-    if points.len() < 3 {
-        return;
-    }
-    let base = mesh.vertices.len() as u32;
-    for &(x, up) in &points {
-        let y = if rising { rect.bottom() - up } else { rect.top() + up };
-        mesh.colored_vertex(pos2(x, y), color);
-    }
-    for i in 1..points.len() as u32 - 1 {
-        mesh.add_triangle(base, base + i, base + i + 1);
-    }
-}
-
-/// The part of a convex polygon at one side of the vertical line at `x`: right of it for a positive `side`.
-fn clip(points: Vec<(f32, f32)>, x: f32, side: f32) -> Vec<(f32, f32)> {
-    let inside = |p: (f32, f32)| (p.0 - x) * side >= 0.0;
-    let mut kept = Vec::with_capacity(points.len() + 2);
-    for (i, &a) in points.iter().enumerate() {
-        let b = points[(i + 1) % points.len()];
-        if inside(a) {
-            kept.push(a);
-        }
-        if inside(a) != inside(b) {
-            kept.push((x, a.1 + (b.1 - a.1) * (x - a.0) / (b.0 - a.0)));
-        }
-    }
-    kept
-}
-
 /// A row of errors of one kind.
 pub fn errors(painter: &Painter, row: Rect, runs: &[(f32, f32)], color: Color32) {
     let mut mesh = Mesh::default();
@@ -273,22 +216,26 @@ pub fn errors(painter: &Painter, row: Rect, runs: &[(f32, f32)], color: Color32)
 
 /// The selected range over one part.
 pub fn range(painter: &Painter, rect: Rect, axis: &Axis, (from, to): (f64, f64), color: Color32) {
-    let (left, right) = (axis.x(from).max(axis.left), axis.x(to).min(axis.right()));
-    if left > right {
+    let (seen_from, seen_to) = axis.range();
+    if to < seen_from || from > seen_to {
         return;
     }
-    let area = Rect::from_min_max(pos2(left, rect.top()), pos2(right, rect.bottom()));
-    painter.rect_filled(area, 0.0, color.gamma_multiply(0.2));
-    for (second, x) in [(from, left), (to, right)] {
-        if (axis.x(second) - x).abs() < 0.5 {
-            painter.vline(x, rect.y_range(), Stroke::new(1.0, color));
-        }
+    let (left, right) = (axis.border(from), axis.border(to));
+    painter.rect_filled(Rect::from_x_y_ranges(left..=right, rect.y_range()), 0.0, color.gamma_multiply(0.2));
+    if from >= seen_from {
+        painter.rect_filled(axis.mark(left, rect.y_range()), 0.0, color);
+    }
+    if to <= seen_to {
+        let mark = axis.mark(right, rect.y_range());
+        painter.rect_filled(mark.translate(vec2(-mark.width(), 0.0)), 0.0, color);
     }
 }
 
-/// The play head over all parts; `handle` is the ruler.
-pub fn play_head(painter: &Painter, x: f32, handle: Rect, bottom: f32, color: Color32) {
-    painter.vline(x, handle.center().y..=bottom, Stroke::new(1.5, color));
+/// The play head at `x` over all parts; `handle` is the ruler.
+pub fn play_head(painter: &Painter, axis: &Axis, x: f32, handle: Rect, bottom: f32, color: Color32) {
+    let x = axis.left + ((x - axis.left) / axis.pixel).round() * axis.pixel;
+    let line = axis.mark(x, Rangef::new(handle.center().y, bottom));
+    painter.rect_filled(line.union(line.translate(vec2(-line.width(), 0.0))), 0.0, color);
     let top = handle.bottom() - 12.0;
     let points = vec![
         pos2(x - 6.0, top),

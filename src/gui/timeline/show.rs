@@ -1,16 +1,17 @@
 //! One frame of the timeline, from the top to the bottom.
 
 use eframe::egui::{
-    Align2, Color32, FontId, Id, Rect, Response, ScrollArea, Sense, Stroke, StrokeKind, Ui, UiBuilder,
-    accesskit, pos2, scroll_area::ScrollSource, vec2,
+    Color32, Id, Rect, Response, ScrollArea, Sense, Stroke, Ui, UiBuilder, accesskit, pos2,
+    scroll_area::ScrollSource, vec2,
 };
 
-use super::axis::{Axis, Tick, View, clock, length, ticks};
-use super::layout::{self, Regions, loudest, pieces, regions, runs};
+use super::axis::{Axis, Tick, View, ticks};
+use super::drag::{self, Drag};
+use super::layout::{Regions, loudest, pieces, regions, runs};
 use super::model::ErrorKind;
-use super::state::{Drag, State};
+use super::state::State;
 use super::wave::{Wave, wave};
-use super::{Event, Input, access, heads, input, keys, overview, paint};
+use super::{Event, Input, access, heads, keys, lanes, overlay, overview, paint, time, wheel};
 use crate::gui::theme::{Colors, SpeakerLook, colors, speaker};
 
 /// Room that a labelled mark of the ruler needs, in points.
@@ -61,7 +62,14 @@ pub fn show(ui: &mut Ui, input: &Input<'_>, state: &mut State) -> Vec<Event> {
     let looks = input.model.lanes().iter().map(|lane| speaker(lane.speaker.id, dark)).collect();
     let frame =
         Frame { input, axis, regions, colors: colors(dark), looks, canvas: ui.scope_id().with("turns") };
+    if state.drag.is_some() && keys::escaped(&ui) {
+        drag::cancel(input, state, &mut events);
+    }
     parts(&mut ui, &frame, state, &mut events);
+    // The end of a drag goes unseen when the window loses the pointer.
+    if !ui.input(|i| i.pointer.any_down()) {
+        state.drag = None;
+    }
     if state.present().clamped(state.duration, axis.width) != axis.view {
         ui.ctx().request_repaint();
     }
@@ -73,7 +81,7 @@ fn place(ui: &Ui, input: &Input<'_>, state: &mut State, regions: Regions, pixel:
     let (left, width) = (regions.wave.left(), regions.wave.width().max(pixel));
     state.duration = input.model.duration().max(0.1);
     state.axis = Some(Axis { view: View::all(state.duration, width), left, width, pixel });
-    input::wheel(ui, regions, input, state);
+    wheel::wheel(ui, regions, input, state);
     let moving = input.playing && state.follow && state.drag.is_none();
     let view = state.present().clamped(state.duration, width);
     let shown = view.length(width);
@@ -96,18 +104,19 @@ fn parts(ui: &mut Ui, frame: &Frame<'_>, state: &mut State, events: &mut Vec<Eve
     overview::show(ui, regions.overview, frame, state);
     heads::corner(ui, regions.corner, frame, state);
 
-    input::time(ui, regions.ruler, "ruler", frame, state, events);
-    input::time(ui, regions.wave, "wave", frame, state, events);
+    time::ruler(ui, regions.ruler, frame, state, events);
+    time::area(ui, regions.wave, ui.scope_id().with("wave"), "Waveform", frame, state, events);
     paint::ruler(ui.painter(), regions.ruler, axis, &marks, colors);
     wave_strip(ui, frame, &marks);
     heads::wave(ui, frame);
 
-    let canvas = lanes(ui, frame, &marks, state, events);
+    let canvas = rows(ui, frame, &marks, state, events);
     if frame.input.model.has_errors() {
+        time::area(ui, regions.errors, ui.scope_id().with("errors"), "Errors", frame, state, events);
         errors(ui, frame, &marks);
     }
     keys::keys(ui, &canvas, frame, state, events);
-    overlays(ui, frame, state, &canvas);
+    overlay::overlays(ui, frame, state, &canvas);
 }
 
 fn wave_strip(ui: &Ui, frame: &Frame<'_>, marks: &[Tick]) {
@@ -126,7 +135,7 @@ fn wave_strip(ui: &Ui, frame: &Frame<'_>, marks: &[Tick]) {
 }
 
 /// The lanes with their heads, which scroll up and down where they do not fit.
-fn lanes(
+fn rows(
     ui: &mut Ui,
     frame: &Frame<'_>,
     marks: &[Tick],
@@ -148,10 +157,10 @@ fn lanes(
         if let Some(lane) = state.reveal_lane.take() {
             ui.scroll_to_rect(lane_rect(content, regions.lane_height, lane), None);
         }
-        input::lanes(ui, &canvas, content.top(), frame, state, events);
+        lanes::lanes(ui, &canvas, content.top(), frame, state, events);
         lane_rows(ui, content, frame, marks, state, events);
         access::turns(ui, &canvas, content, frame, state, events);
-        input::previews(ui, content, frame, state);
+        overlay::previews(ui, content, frame, state);
         canvas
     });
     shown.inner
@@ -234,76 +243,6 @@ fn errors(ui: &Ui, frame: &Frame<'_>, marks: &[Tick]) {
         let top = body.top() + 3.0 + number as f32 * height;
         let row = Rect::from_x_y_ranges(body.x_range(), top + 1.5..=top + height - 1.5);
         paint::errors(&painter, row, &runs(stretches, &frame.axis), color);
-        let mark = Rect::from_center_size(pos2(head.left() + 16.0, row.center().y), vec2(8.0, 8.0));
-        painter.rect_filled(mark, 2.0, color);
-        let font = FontId::proportional(paint::SMALL);
-        let text = format!("{}  {}", kind.name(), length(stretches.total()));
-        painter.text(
-            pos2(head.left() + 28.0, row.center().y),
-            Align2::LEFT_CENTER,
-            text,
-            font,
-            frame.colors.text,
-        );
-    }
-}
-
-/// Selected range, play head, focus: over all parts.
-fn overlays(ui: &Ui, frame: &Frame<'_>, state: &State, canvas: &Response) {
-    let Frame { axis, regions, colors, input, .. } = frame;
-    let bottom = if input.model.has_errors() { regions.errors.bottom() } else { regions.lanes.bottom() };
-    let all = Rect::from_min_max(regions.ruler.left_top(), pos2(axis.right(), bottom));
-    let painter = ui.painter_at(all);
-    let range = match state.drag {
-        Some(Drag::Range { from, to }) => Some((from.min(to), from.max(to))),
-        _ => input.selection.range,
-    };
-    if let Some(range) = range {
-        paint::range(&painter, all, axis, range, colors.accent);
-    }
-    if let Some(Drag::Boundary { now, .. }) = state.drag {
-        painter.vline(axis.x(now), all.y_range(), Stroke::new(1.0, colors.accent));
-    }
-    let x = axis.x(input.play_head);
-    if (axis.left - 6.0..=axis.right() + 6.0).contains(&x) {
-        paint::play_head(&painter, x, regions.ruler, bottom, colors.play_head);
-    }
-    ui.painter().vline(axis.left - 0.5, regions.ruler.top()..=bottom, Stroke::new(1.0, colors.line));
-    if canvas.has_focus() {
-        let ring = regions.lanes.with_min_x(axis.left);
-        ui.painter().rect_stroke(ring, 2.0, Stroke::new(1.5, colors.accent), StrokeKind::Inside);
-    }
-    if let (Some(text), Some(pointer)) = (drag_note(frame, state), ui.ctx().pointer_interact_pos()) {
-        paint::note(&painter, pointer, all, &text, colors);
-    }
-}
-
-/// What is said beside the pointer during a drag.
-fn drag_note(frame: &Frame<'_>, state: &State) -> Option<String> {
-    let model = frame.input.model;
-    match state.drag.as_ref()? {
-        Drag::Boundary { turn, edge, now, .. } => {
-            let (_, turn) = model.turn(*turn)?;
-            let (start, end) = match edge {
-                layout::Edge::Start => (*now, turn.end),
-                layout::Edge::End => (turn.start, *now),
-            };
-            Some(format!("{}  ({})", clock(*now), length(end - start)))
-        }
-        Drag::Range { from, to } => Some(format!(
-            "{} to {}  ({})",
-            clock(from.min(*to)),
-            clock(from.max(*to)),
-            length((to - from).abs())
-        )),
-        Drag::Move { turns, from, to } if from != to => {
-            let name = &model.lanes().get(*to)?.speaker.name;
-            Some(if turns.len() == 1 {
-                format!("To {name}")
-            } else {
-                format!("{} turns to {name}", turns.len())
-            })
-        }
-        _ => None,
+        heads::error(ui, head.with_min_y(row.top()).with_max_y(row.bottom()), kind, color, frame);
     }
 }

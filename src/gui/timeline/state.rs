@@ -1,10 +1,9 @@
 //! What the timeline remembers from frame to frame: the view, the drag that goes on, the turn that keys start from.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::axis::{Axis, View};
-use super::layout::Edge;
+use super::drag::Drag;
 use super::model::{Model, TurnId};
 use super::wave::wants_detail;
 use crate::audio::SAMPLE_RATE;
@@ -43,31 +42,6 @@ impl Default for State {
             overview: None,
         }
     }
-}
-
-/// Which part of the overview's window is dragged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WindowPart {
-    Left,
-    Right,
-    Whole,
-}
-
-/// What is being dragged.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Drag {
-    /// An end of a turn; `offset` points between pointer and edge, `now` where the edge would be.
-    Boundary { turn: TurnId, edge: Edge, offset: f32, now: f64 },
-    /// Turns from one lane to another.
-    Move { turns: Vec<TurnId>, from: usize, to: usize },
-    /// A rubber band between two places (second, points below the first lane's top), which adds to `keep`.
-    Band { start: (f64, f32), now: (f64, f32), keep: BTreeSet<TurnId> },
-    /// A stretch of time.
-    Range { from: f64, to: f64 },
-    /// The play head.
-    PlayHead,
-    /// The overview's window; `offset` seconds between pointer and what it holds.
-    Window { part: WindowPart, offset: f64 },
 }
 
 impl State {
