@@ -13,9 +13,6 @@ use super::{Event, keys};
 /// Most turns that are described.
 const MOST: usize = 200;
 
-/// Narrowest turn that is described, in points.
-const NARROWEST: f64 = 8.0;
-
 /// Describes the list, and the turns in view unless they are too many; a turn that a screen reader clicks is selected.
 pub(super) fn turns(
     ui: &mut Ui,
@@ -43,7 +40,7 @@ pub(super) fn turns(
     let child = ui.new_child(builder);
     for (turn, rect) in seen {
         let turn = &model.turns()[turn];
-        let name = model.lane_of(turn.speaker).map_or("", |lane| model.lanes()[lane].speaker.name.as_str());
+        let name = frame.name(turn.speaker);
         let selected = frame.input.selection.turns.contains(&turn.id);
         let response = child.interact(rect, canvas.id.with(turn.id), Sense::hover());
         let label = format!("{name}, {} to {}", clock(turn.start), clock(turn.end));
@@ -64,20 +61,19 @@ pub(super) fn turns(
     }
 }
 
-/// Wide enough turns in view with their places; at most one more than [`MOST`].
+/// Turns in view with their places; at most one more than [`MOST`].
 fn in_view(ui: &Ui, content: Rect, frame: &Frame<'_>) -> Vec<(usize, Rect)> {
     let (from, to) = frame.axis.range();
-    let least = NARROWEST * frame.axis.view.scale;
     let rows = frame.input.model.lanes().iter().enumerate().filter_map(|(number, lane)| {
         let row = lane_rect(content, frame.regions.lane_height, number).with_min_x(frame.axis.left);
         ui.is_rect_visible(row).then_some((lane, row))
     });
     let turns = rows.flat_map(|(lane, row)| {
-        let wide = lane.stretches.touching(from, to).map(|i| lane.turns[i] as usize).filter(move |&i| {
+        let seen = lane.stretches.touching(from, to).map(|i| lane.turns[i] as usize).filter(move |&i| {
             let turn = &frame.input.model.turns()[i];
-            turn.duration() >= least && turn.end > from && turn.start < to
+            turn.end > from && turn.start < to
         });
-        wide.filter_map(move |i| {
+        seen.filter_map(move |i| {
             let turn = &frame.input.model.turns()[i];
             Some((i, turn_rect(&frame.axis, row, turn.start, turn.end)?))
         })

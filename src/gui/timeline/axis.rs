@@ -68,10 +68,11 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Screen coordinate of a second, in points; far outside of the view it stops at a million.
+    /// Screen coordinate of a second, in points; far outside of the view it stops at a million. What is no number lies
+    /// to the left.
     pub fn x(&self, second: f64) -> f32 {
         let x = f64::from(self.left) + (second - self.view.start) / self.view.scale;
-        x.clamp(-1e6, 1e6) as f32
+        x.max(-1e6).min(1e6) as f32
     }
 
     /// Second at a screen coordinate in points.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::axis::{View, clock, length};
 use super::hit::Edge;
 use super::model::{Model, TurnId};
+use super::show::Frame;
 use super::state::State;
 use super::{Event, Input};
 
@@ -56,10 +57,10 @@ pub(super) fn with_boundary(model: &Model, turn: TurnId, edge: Edge, now: f64) -
 }
 
 /// What is said beside the pointer.
-pub(super) fn note(drag: &Drag, model: &Model) -> Option<String> {
+pub(super) fn note(drag: &Drag, frame: &Frame<'_>) -> Option<String> {
     match drag {
         Drag::Boundary { turn, edge, now, .. } => {
-            let (start, end) = with_boundary(model, *turn, *edge, *now)?;
+            let (start, end) = with_boundary(frame.input.model, *turn, *edge, *now)?;
             Some(format!("{}  ({})", clock(*now), length(end - start)))
         }
         Drag::Range { from, to } => {
@@ -67,7 +68,7 @@ pub(super) fn note(drag: &Drag, model: &Model) -> Option<String> {
             Some(format!("{} to {}  ({})", clock(from), clock(to), length(to - from)))
         }
         Drag::Move { turns, from, to } if from != to => {
-            let name = &model.lanes().get(*to)?.speaker.name;
+            let name = frame.names.get(*to)?;
             let one = turns.len() == 1;
             Some(if one { format!("To {name}") } else { format!("{} turns to {name}", turns.len()) })
         }

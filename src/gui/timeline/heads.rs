@@ -1,8 +1,8 @@
 //! What stands at the left: buttons for the view, the time, and each speaker's name with its buttons.
 
 use eframe::egui::{
-    Align, Align2, Button, Color32, FontId, Key, Layout, Modifiers, Rect, Response, RichText, Sense, Ui,
-    UiBuilder, WidgetInfo, accesskit, pos2, vec2,
+    Align, Align2, Button, Color32, FontId, Key, Layout, Modifiers, Rect, Response, RichText, Sense,
+    StrokeKind, Ui, UiBuilder, WidgetInfo, accesskit, pos2, vec2,
 };
 
 use super::axis::{clock, length};
@@ -106,14 +106,14 @@ pub(super) fn lane(ui: &mut Ui, rect: Rect, frame: &Frame<'_>, number: usize, ev
     let painter = ui.painter_at(rect.intersect(ui.clip_rect()));
     painter.rect_filled(rect.with_max_y(rect.bottom() - 1.0), 0.0, frame.colors.panel);
     paint::badge(&painter, badge, look);
-    let buttons = if rect.width() >= ROOM_FOR_BUTTONS { 3.0 * 22.0 + 10.0 } else { 4.0 };
+    let buttons = if rect.width() >= ROOM_FOR_BUTTONS { 3.0 * 23.0 + 14.0 } else { 4.0 };
     let text = Rect::from_min_max(
         pos2(badge.right() + 8.0, rect.top()),
         pos2(rect.right() - buttons, rect.bottom()),
     );
     let middle = rect.center().y;
 
-    let name = RichText::new(&lane.speaker.name).size(14.0).color(frame.colors.text);
+    let name = RichText::new(frame.names[number].as_ref()).size(14.0).color(frame.colors.text);
     let name_rect = Rect::from_min_max(pos2(text.left(), middle - 16.0), pos2(text.right(), middle + 2.0));
     let mut inner = ui.new_child(
         UiBuilder::new()
@@ -134,7 +134,7 @@ pub(super) fn lane(ui: &mut Ui, rect: Rect, frame: &Frame<'_>, number: usize, ev
         frame.colors.text_weak,
     );
     ui.ctx().accesskit_node_builder(response.id, |node| {
-        node.set_label(lane.speaker.name.clone());
+        node.set_label(frame.names[number].as_ref());
         node.set_description(format!("Speaker {}, {time}", look.letter));
     });
     if rect.width() >= ROOM_FOR_BUTTONS {
@@ -150,7 +150,7 @@ fn name_events(ui: &Ui, response: &Response, frame: &Frame<'_>, number: usize, e
     let lane = &frame.input.model.lanes()[number];
     let speaker = lane.speaker.id;
     let hint = "Click to select all turns, double-click to rename";
-    let response = response.clone().on_hover_text(format!("{}\n{hint}", lane.speaker.name));
+    let response = response.clone().on_hover_text(format!("{}\n{hint}", frame.names[number]));
     if response.double_clicked() {
         events.push(Event::RenameRequest(speaker));
     } else if response.clicked() {
@@ -172,38 +172,36 @@ fn name_events(ui: &Ui, response: &Response, frame: &Frame<'_>, number: usize, e
 }
 
 /// Play, solo and mute.
-fn voice(ui: &mut Ui, rect: Rect, frame: &Frame<'_>, number: usize, events: &mut Vec<Event>) {
+fn voice(ui: &Ui, rect: Rect, frame: &Frame<'_>, number: usize, events: &mut Vec<Event>) {
     let speaker = frame.input.model.lanes()[number].speaker.id;
-    let name = &frame.input.model.lanes()[number].speaker.name;
+    let name = &frame.names[number];
     let (solo, muted) = (frame.input.solo.contains(&speaker), frame.input.muted.contains(&speaker));
     let kinds = [
-        ("▶", "Play", "Play a sample of this speaker", None, Event::PlaySpeaker(speaker)),
-        ("S", "Solo", "Hear this speaker alone", Some(solo), Event::ToggleSolo(speaker)),
-        ("M", "Mute", "Do not hear this speaker", Some(muted), Event::ToggleMute(speaker)),
+        (None, "Play", "Play a sample of this speaker", Event::PlaySpeaker(speaker)),
+        (Some(("S", solo)), "Solo", "Hear this speaker alone", Event::ToggleSolo(speaker)),
+        (Some(("M", muted)), "Mute", "Do not hear this speaker", Event::ToggleMute(speaker)),
     ];
-    for (i, (text, action, hint, state, event)) in kinds.into_iter().enumerate() {
-        let left = rect.right() - 8.0 - (3 - i) as f32 * 22.0;
-        let place = Rect::from_min_size(pos2(left, rect.center().y - 10.0), vec2(20.0, 20.0));
-        let mut inner = ui.new_child(UiBuilder::new().id_salt((action, speaker)).max_rect(place));
-        inner.spacing_mut().button_padding = vec2(0.0, 0.0);
-        inner.spacing_mut().interact_size = vec2(20.0, 20.0);
-        let size = if state.is_some() { 11.5 } else { 9.5 };
-        let mut text = RichText::new(text).size(size);
-        if state == Some(true) {
-            text = text.strong();
-        }
-        let button =
-            Button::new(text).min_size(place.size()).selected(state == Some(true)).corner_radius(4.0);
+    for (i, (toggle, action, hint, event)) in kinds.into_iter().enumerate() {
+        let left = rect.right() - 8.0 - (3 - i) as f32 * 23.0;
+        let place = Rect::from_min_size(pos2(left, rect.center().y - 10.0), vec2(21.0, 20.0));
+        let response = ui.interact(place, ui.scope_id().with((action, speaker)), Sense::click());
         let label = format!("{action} {name}");
-        let response = inner.add(button).on_hover_text(hint);
-        ui.ctx().accesskit_node_builder(response.id, |node| {
-            node.set_label(label.clone());
-            match state {
-                Some(on) => node.set_toggled(on.into()),
-                None => node.set_role(accesskit::Role::Button),
+        response.widget_info(|| WidgetInfo::labeled(accesskit::Role::Button, true, &label));
+        if let Some((_, on)) = toggle {
+            ui.ctx().accesskit_node_builder(response.id, |node| node.set_toggled(on.into()));
+        }
+        let on = toggle.is_some_and(|(_, on)| on);
+        let visuals = ui.style().interact_selectable(&response, on);
+        let painter = ui.painter();
+        painter.rect(place, 4.0, visuals.weak_bg_fill, visuals.bg_stroke, StrokeKind::Inside);
+        match toggle {
+            Some((text, _)) => {
+                let font = FontId::proportional(11.5);
+                painter.text(place.center(), Align2::CENTER_CENTER, text, font, visuals.text_color());
             }
-        });
-        if response.clicked() {
+            None => paint::play_sign(painter, place.center(), visuals.text_color()),
+        }
+        if response.on_hover_text(hint).clicked() {
             events.push(event);
         }
     }

@@ -219,9 +219,8 @@ fn clicks(
 }
 
 fn tooltip(response: &Response, turn: usize, frame: &Frame<'_>) {
-    let model = frame.input.model;
-    let turn = &model.turns()[turn];
-    let name = model.lane_of(turn.speaker).map_or("", |lane| model.lanes()[lane].speaker.name.as_str());
+    let turn = &frame.input.model.turns()[turn];
+    let name = frame.name(turn.speaker);
     response.clone().on_hover_ui_at_pointer(|ui| {
         ui.strong(name);
         ui.label(format!("{} to {}", clock(turn.start), clock(turn.end)));

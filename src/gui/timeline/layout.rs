@@ -160,28 +160,60 @@ fn fill(columns: &mut [f32], a: f64, b: f64, mut touched: impl FnMut(usize)) {
     }
 }
 
-/// Of each pixel column, the lane that speaks most in it.
-pub fn loudest(model: &Model, axis: &Axis) -> Vec<Option<u16>> {
-    let count = axis.pixels();
-    let (from, to) = axis.columns();
-    let mut best = vec![(0.0f32, None); count];
-    let mut filled = vec![0.0f32; count];
+/// Who speaks in a pixel column.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Voice {
+    /// The lane that speaks for at least half of the column.
+    pub lane: Option<u16>,
+    /// The part of the column in which the lane that speaks most does so.
+    pub speech: f32,
+}
+
+/// Who speaks in each pixel column.
+pub fn voices(model: &Model, axis: &Axis) -> Vec<Voice> {
+    let mut voices = vec![Voice::default(); axis.pixels()];
+    let mut filled = vec![0.0f32; axis.pixels()];
     for (number, lane) in model.lanes().iter().enumerate() {
-        let mut covered = from;
-        for &(start, end) in &lane.stretches.spans()[lane.stretches.touching(from, to)] {
-            if end > covered {
-                fill(&mut filled, axis.place(start.max(covered)), axis.place(end), |_| ());
-                covered = end;
-            }
-        }
-        for (best, filled) in best.iter_mut().zip(&mut filled) {
-            if *filled > best.0 {
-                *best = (*filled, Some(number as u16));
+        cover(&lane.stretches, axis, &mut filled);
+        for (voice, filled) in voices.iter_mut().zip(&mut filled) {
+            if *filled > voice.speech {
+                let lane = (*filled >= 0.5).then_some(number as u16);
+                *voice = Voice { lane, speech: filled.min(1.0) };
             }
             *filled = 0.0;
         }
     }
-    best.into_iter().map(|(_, lane)| lane).collect()
+    voices
+}
+
+/// Adds to each pixel column the part of it that `stretches` cover.
+fn cover(stretches: &Stretches, axis: &Axis, filled: &mut [f32]) {
+    let (from, to) = axis.columns();
+    let mut covered = from;
+    for &(start, end) in &stretches.spans()[stretches.touching(from, to)] {
+        if end > covered {
+            fill(filled, axis.place(start.max(covered)), axis.place(end), |_| ());
+            covered = end;
+        }
+    }
+}
+
+/// Runs of pixel columns that `stretches` cover in equal parts: left and right edge, and the part.
+pub fn shares(stretches: &Stretches, axis: &Axis) -> Vec<(f32, f32, f32)> {
+    let mut filled = vec![0.0f32; axis.pixels()];
+    cover(stretches, axis, &mut filled);
+    let edge = |column: usize| axis.left + column as f32 * axis.pixel;
+    let mut shares: Vec<(f32, f32, f32)> = Vec::new();
+    let mut open = false;
+    for (column, part) in filled.into_iter().map(|part| part.min(1.0)).enumerate() {
+        match shares.last_mut() {
+            Some(last) if open && last.2 == part => last.1 = edge(column + 1),
+            _ if part > 0.0 => shares.push((edge(column), edge(column + 1), part)),
+            _ => {}
+        }
+        open = part > 0.0;
+    }
+    shares
 }
 
 /// The places of `stretches` on pixel borders, at least a pixel wide each, joined where no pixel lies between them.

@@ -25,8 +25,11 @@ pub(super) fn overlays(ui: &Ui, frame: &Frame<'_>, state: &State, canvas: &Respo
     if let Some(Drag::Boundary { now, .. }) = state.drag {
         painter.rect_filled(axis.mark(axis.border(now), all.y_range()), 0.0, colors.accent);
     }
-    let x = axis.x(input.play_head);
-    if (axis.left - 6.0..=axis.right() + 6.0).contains(&x) {
+    let (from, to) = axis.range();
+    if (from..=to).contains(&input.play_head) {
+        // At the left edge, half of the handle lies over the heads.
+        let painter = ui.painter_at(all.with_min_x(axis.left - 6.0));
+        let x = axis.border(input.play_head);
         paint::play_head(&painter, axis, x, regions.ruler, bottom, colors.play_head);
     }
     ui.painter().vline(axis.left - 0.5, regions.ruler.top()..=bottom, Stroke::new(1.0, colors.line));
@@ -34,7 +37,7 @@ pub(super) fn overlays(ui: &Ui, frame: &Frame<'_>, state: &State, canvas: &Respo
         let ring = regions.lanes.with_min_x(axis.left);
         ui.painter().rect_stroke(ring, 2.0, Stroke::new(1.5, colors.accent), StrokeKind::Inside);
     }
-    let text = state.drag.as_ref().and_then(|drag| note(drag, input.model));
+    let text = state.drag.as_ref().and_then(|drag| note(drag, frame));
     if let (Some(text), Some(pointer)) = (text, ui.ctx().pointer_interact_pos()) {
         paint::note(&painter, pointer, all, &text, colors);
     }

@@ -4,11 +4,10 @@ use eframe::egui::{CursorIcon, Key, PointerButton, Rect, Sense, Ui, accesskit, p
 
 use super::axis::{Axis, View, clock};
 use super::drag::{Drag, WindowPart};
-use super::layout::loudest;
+use super::layout::voices;
 use super::paint;
 use super::show::Frame;
 use super::state::State;
-use super::wave::wave;
 
 /// Least width of the window, in points.
 const LEAST_WINDOW: f32 = 8.0;
@@ -112,14 +111,11 @@ fn draw(ui: &Ui, rect: Rect, whole: &Axis, frame: &Frame<'_>, state: &mut State)
     painter.rect_filled(rect, 0.0, frame.colors.surface);
     let key = (frame.input.model.stamp(), whole.pixels());
     if state.overview.as_ref().is_none_or(|(stamp, width, _)| (*stamp, *width) != key) {
-        state.overview = Some((key.0, key.1, loudest(frame.input.model, whole)));
+        state.overview = Some((key.0, key.1, voices(frame.input.model, whole)));
     }
-    let lanes = state.overview.as_ref().map_or(&[][..], |(_, _, lanes)| lanes);
-    let tint = |column: usize| frame.tint(lanes.get(column).copied().flatten());
-    match frame.input.peaks {
-        Some(peaks) => paint::wave(&painter, rect, whole, &wave(peaks, None, whole), tint),
-        None => paint::wave(&painter, rect, whole, &frame.flat(whole, lanes), tint),
-    }
+    let voices = state.overview.as_ref().map_or(&[][..], |(_, _, voices)| voices);
+    let wave = frame.wave(whole, None, voices);
+    paint::wave(&painter, rect, whole, &wave, |column| frame.tint(voices.get(column)));
     if let Some(range) = frame.input.selection.range {
         paint::range(&painter, rect, whole, range, frame.colors.accent);
     }

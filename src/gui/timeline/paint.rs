@@ -72,13 +72,14 @@ pub fn wave(painter: &Painter, rect: Rect, axis: &Axis, wave: &Wave, tint: impl 
     painter.add(mesh);
 }
 
-/// Stretches in which several speak: a light ground with a bar above.
-pub fn overlaps(painter: &Painter, rect: Rect, runs: &[(f32, f32)], colors: &Colors) {
+/// Where several speak: a light ground with a bar above, fainter where they do so in a part of a pixel column.
+pub fn overlaps(painter: &Painter, rect: Rect, shares: &[(f32, f32, f32)], colors: &Colors) {
     let mut mesh = Mesh::default();
-    for &(left, right) in runs {
+    for &(left, right, part) in shares {
         let run = Rect::from_min_max(pos2(left, rect.top()), pos2(right, rect.bottom()));
-        mesh.add_colored_rect(run, colors.overlap.gamma_multiply(0.16));
-        mesh.add_colored_rect(run.with_max_y(rect.top() + 3.0), colors.overlap);
+        let color = colors.overlap.gamma_multiply(part.sqrt());
+        mesh.add_colored_rect(run, color.gamma_multiply(0.16));
+        mesh.add_colored_rect(run.with_max_y(rect.top() + 3.0), color);
     }
     painter.add(mesh);
 }
@@ -117,7 +118,8 @@ pub fn lane(
         let place = Rect::from_min_max(pos2(piece.left, inner.top()), pos2(piece.right, inner.bottom()));
         match piece.kind {
             PieceKind::Share { filled, selected } => {
-                let top = place.bottom() - (filled * place.height()).max(3.0);
+                // Many speakers of short turns fill little each: by the root they still show who speaks how much.
+                let top = place.bottom() - (filled.sqrt() * place.height()).max(3.0);
                 narrow
                     .add_colored_rect(place.with_min_y(top), if selected { paint.colors.text } else { fill });
             }
@@ -231,9 +233,8 @@ pub fn range(painter: &Painter, rect: Rect, axis: &Axis, (from, to): (f64, f64),
     }
 }
 
-/// The play head at `x` over all parts; `handle` is the ruler.
+/// The play head at the pixel border `x` over all parts; `handle` is the ruler.
 pub fn play_head(painter: &Painter, axis: &Axis, x: f32, handle: Rect, bottom: f32, color: Color32) {
-    let x = axis.left + ((x - axis.left) / axis.pixel).round() * axis.pixel;
     let line = axis.mark(x, Rangef::new(handle.center().y, bottom));
     painter.rect_filled(line.union(line.translate(vec2(-line.width(), 0.0))), 0.0, color);
     let top = handle.bottom() - 12.0;
@@ -285,4 +286,10 @@ pub fn badge(painter: &Painter, rect: Rect, look: &SpeakerLook) {
     painter.add(stripes);
     let size = if look.letter.len() > 1 { 10.0 } else { 13.0 };
     painter.text(rect.center(), Align2::CENTER_CENTER, &look.letter, FontId::proportional(size), look.text);
+}
+
+/// The sign of playback, which few fonts have.
+pub fn play_sign(painter: &Painter, middle: Pos2, color: Color32) {
+    let points = [vec2(-3.0, -4.5), vec2(5.0, 0.0), vec2(-3.0, 4.5)].map(|by| middle + by);
+    painter.add(Shape::convex_polygon(points.to_vec(), color, Stroke::NONE));
 }

@@ -1,16 +1,18 @@
 //! One frame of the timeline, from the top to the bottom.
 
+use std::borrow::Cow;
+
 use eframe::egui::{
-    Color32, Id, Rect, Response, ScrollArea, Sense, Stroke, Ui, UiBuilder, accesskit, pos2,
+    Align2, Color32, FontId, Id, Rect, Response, ScrollArea, Sense, Stroke, Ui, UiBuilder, accesskit, pos2,
     scroll_area::ScrollSource, vec2,
 };
 
 use super::axis::{Axis, Tick, View, ticks};
 use super::drag::{self, Drag};
-use super::layout::{Regions, loudest, pieces, regions, runs};
-use super::model::ErrorKind;
+use super::layout::{Regions, Voice, pieces, regions, runs, shares, voices};
+use super::model::{ErrorKind, SpeakerId};
 use super::state::State;
-use super::wave::{Wave, wave};
+use super::wave::{Detail, Wave, wave};
 use super::{Event, Input, access, heads, keys, lanes, overlay, overview, paint, time, wheel};
 use crate::gui::theme::{Colors, SpeakerLook, colors, speaker};
 
@@ -25,20 +27,31 @@ pub(super) struct Frame<'a> {
     pub colors: Colors,
     /// One for each lane.
     pub looks: Vec<SpeakerLook>,
+    /// What each lane's speaker is called; by the letter without a name.
+    pub names: Vec<Cow<'a, str>>,
     /// Of the part with the turns, which takes the keys.
     pub canvas: Id,
 }
 
 impl Frame<'_> {
-    /// Colour of a waveform where the given lane speaks.
-    pub fn tint(&self, lane: Option<u16>) -> Color32 {
-        lane.and_then(|lane| self.looks.get(usize::from(lane))).map_or(self.colors.wave, |look| look.line)
+    /// What a speaker is called.
+    pub fn name(&self, speaker: SpeakerId) -> &str {
+        self.input.model.lane_of(speaker).map_or("", |lane| self.names[lane].as_ref())
     }
 
-    /// Stands in for a waveform that is not known: a bar where somebody speaks.
-    pub fn flat(&self, axis: &Axis, lanes: &[Option<u16>]) -> Wave {
-        let column = |i| if lanes.get(i).copied().flatten().is_some() { (-0.4, 0.4) } else { (0.0, 0.0) };
-        Wave { columns: (0..axis.pixels()).map(column).collect(), gain: 1.0 }
+    /// Colour of a waveform where `voice` speaks.
+    pub fn tint(&self, voice: Option<&Voice>) -> Color32 {
+        let look = voice.and_then(|voice| self.looks.get(usize::from(voice.lane?)));
+        look.map_or(self.colors.wave, |look| look.line)
+    }
+
+    /// The waveform; if it is not known, a bar where somebody speaks.
+    pub fn wave(&self, axis: &Axis, detail: Option<Detail<'_>>, voices: &[Voice]) -> Wave {
+        let bar = |voice: &Voice| (-0.4 * voice.speech.sqrt(), 0.4 * voice.speech.sqrt());
+        match self.input.peaks {
+            Some(peaks) => wave(peaks, detail, axis),
+            None => Wave { columns: voices.iter().map(bar).collect(), gain: 1.0 },
+        }
     }
 }
 
@@ -59,9 +72,14 @@ pub fn show(ui: &mut Ui, input: &Input<'_>, state: &mut State) -> Vec<Event> {
     place(&ui, input, state, regions, pixel);
     let Some(axis) = state.axis else { return events };
     let dark = ui.visuals().dark_mode;
-    let looks = input.model.lanes().iter().map(|lane| speaker(lane.speaker.id, dark)).collect();
-    let frame =
-        Frame { input, axis, regions, colors: colors(dark), looks, canvas: ui.scope_id().with("turns") };
+    let lanes = input.model.lanes();
+    let looks: Vec<SpeakerLook> = lanes.iter().map(|lane| speaker(lane.speaker.id, dark)).collect();
+    let names = lanes.iter().zip(&looks).map(|(lane, look)| match lane.speaker.name.trim() {
+        "" => Cow::Owned(format!("Speaker {}", look.letter)),
+        name => Cow::Borrowed(name),
+    });
+    let (names, canvas) = (names.collect(), ui.scope_id().with("turns"));
+    let frame = Frame { input, axis, regions, colors: colors(dark), looks, names, canvas };
     if state.drag.is_some() && keys::escaped(&ui) {
         drag::cancel(input, state, &mut events);
     }
@@ -111,6 +129,11 @@ fn parts(ui: &mut Ui, frame: &Frame<'_>, state: &mut State, events: &mut Vec<Eve
     heads::wave(ui, frame);
 
     let canvas = rows(ui, frame, &marks, state, events);
+    if frame.input.model.lanes().is_empty() {
+        let room = ui.max_rect().with_min_y(regions.lanes.bottom());
+        let font = FontId::proportional(14.0);
+        ui.painter_at(room).text(room.center(), Align2::CENTER_CENTER, "No speakers", font, colors.text_weak);
+    }
     if frame.input.model.has_errors() {
         time::area(ui, regions.errors, ui.scope_id().with("errors"), "Errors", frame, state, events);
         errors(ui, frame, &marks);
@@ -124,13 +147,10 @@ fn wave_strip(ui: &Ui, frame: &Frame<'_>, marks: &[Tick]) {
     let painter = ui.painter_at(rect);
     painter.rect_filled(rect, 0.0, frame.colors.surface);
     paint::grid(&painter, rect, axis, marks, &frame.colors);
-    paint::overlaps(&painter, rect, &runs(frame.input.model.overlaps(), axis), &frame.colors);
-    let lanes = loudest(frame.input.model, axis);
-    let tint = |column: usize| frame.tint(lanes.get(column).copied().flatten());
-    match frame.input.peaks {
-        Some(peaks) => paint::wave(&painter, rect, axis, &wave(peaks, frame.input.detail, axis), tint),
-        None => paint::wave(&painter, rect, axis, &frame.flat(axis, &lanes), tint),
-    }
+    paint::overlaps(&painter, rect, &shares(frame.input.model.overlaps(), axis), &frame.colors);
+    let voices = voices(frame.input.model, axis);
+    let wave = frame.wave(axis, frame.input.detail, &voices);
+    paint::wave(&painter, rect, axis, &wave, |column| frame.tint(voices.get(column)));
     painter.hline(rect.x_range(), rect.bottom() - 0.5, Stroke::new(1.0, frame.colors.line));
 }
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::axis::{Axis, View};
 use super::drag::Drag;
+use super::layout::Voice;
 use super::model::{Model, TurnId};
 use super::wave::wants_detail;
 use crate::audio::SAMPLE_RATE;
@@ -25,7 +26,7 @@ pub struct State {
     /// A lane to scroll to.
     pub(super) reveal_lane: Option<usize>,
     /// The colours of the overview, with the model and the width that they are for.
-    pub(super) overview: Option<(u64, usize, Vec<Option<u16>>)>,
+    pub(super) overview: Option<(u64, usize, Vec<Voice>)>,
 }
 
 impl Default for State {

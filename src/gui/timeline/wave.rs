@@ -57,7 +57,7 @@ impl Detail<'_> {
 /// A waveform ready to draw.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wave {
-    /// Lowest and highest sample of each pixel column.
+    /// Lowest and highest sample of each pixel column, up to the end of what is known.
     pub columns: Vec<(f32, f32)>,
     /// What the samples are multiplied with, so that the loudest of the recording fills the height.
     pub gain: f32,
@@ -67,15 +67,17 @@ pub struct Wave {
 pub fn wave(peaks: &Peaks, detail: Option<Detail<'_>>, axis: &Axis) -> Wave {
     let (from, to) = axis.columns();
     let count = axis.pixels();
+    let known = axis.place(peaks.duration()).ceil().clamp(0.0, count as f64) as usize;
     let (low, high) = peaks.columns(0.0, peaks.duration(), 1).next().unwrap_or_default();
     let loudest = high.max(-low);
     let gain = if loudest > 0.0 { (1.0 / loudest).clamp(1.0, MOST_GAIN) } else { 1.0 };
-    let columns = match detail {
+    let mut columns: Vec<_> = match detail {
         Some(detail) if wants_detail(axis) && detail.holds(from, to, peaks.duration()) => {
             detail.columns(from, to, count)
         }
         _ => peaks.columns(from, to, count).collect(),
     };
+    columns.truncate(known);
     Wave { columns, gain }
 }
 
