@@ -27,6 +27,7 @@ mod show;
 mod state;
 mod stripes;
 mod time;
+mod walk;
 mod wave;
 mod wheel;
 
