@@ -82,7 +82,7 @@ fn labelled<'a>(result: &'a Diarization, segments: &[Segment]) -> Vec<(f64, f64,
 }
 
 fn rendered(diarization: &Diarization) -> Vec<Vec<u8>> {
-    let report = Report { file: "a.mp3", uri: "a", diarization, source: &source() };
+    let report = Report { path: "a.mp3".as_ref(), file: "a.mp3", uri: "a", diarization, source: &source() };
     FORMATS.iter().map(|format| (format.render)(&report)).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Writing results: one file per format and one table, [`FORMATS`].
+//! Writing results: one module per format and one table, [`FORMATS`].
 //! Depends on `pipeline` for what a result is.
 //!
 //! To add a format, write a module with a `render` function and add a row to the table.
@@ -7,12 +7,18 @@ pub mod json;
 pub mod rttm;
 pub mod write;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
 use crate::audio::SourceFacts;
 use crate::pipeline::Diarization;
+use write::WriteError;
 
 /// All that an export format may say about one recording.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
+    /// Path of the recording.
+    pub path: &'a Path,
     /// True name of the recording's file, without its folder.
     pub file: &'a str,
     /// Name of the recording in formats that allow no white space.
@@ -23,12 +29,12 @@ pub struct Report<'a> {
     pub source: &'a SourceFacts,
 }
 
-/// A way to write a result. The bytes depend on the [`Report`] alone: no clock, no machine names.
+/// A way to write a result. The bytes depend on the [`Report`] and the recording alone: no clock, no machine names.
 #[derive(Debug)]
 pub struct Format {
     /// Name on the command line.
     pub name: &'static str,
-    /// File name extension, without the dot.
+    /// What follows the recording's name and a dot in the name of the result.
     pub extension: &'static str,
     /// What it is, in a few words.
     pub about: &'static str,
@@ -45,4 +51,24 @@ pub const FORMATS: &[Format] = &[
 /// The format called `name`.
 pub fn by_name(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
+}
+
+/// Why a result could not be written. The text does not repeat the path; the caller prints it.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The disk, or what is there already.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// A defect of the program; other formats are not affected.
+    #[error("internal error in the {0} export")]
+    Internal(&'static str),
+}
+
+/// Writes one result to `path`, whole or not at all. What is there already stays unless `replace`.
+///
+/// # Errors
+/// See [`ExportError`]. A panic inside a format is caught and becomes [`ExportError::Internal`].
+pub fn write_one(format: &Format, report: &Report, path: &Path, replace: bool) -> Result<(), ExportError> {
+    let write = || Ok(write::atomically(path, &(format.render)(report), replace)?);
+    catch_unwind(AssertUnwindSafe(write)).unwrap_or(Err(ExportError::Internal(format.name)))
 }
