@@ -3,8 +3,15 @@
 //!
 //! To add a format, write a module with a `render` function and add a row to the table.
 
+pub mod audacity;
+pub mod csv;
+pub mod eaf;
 pub mod json;
 pub mod rttm;
+pub mod srt;
+mod text;
+pub mod textgrid;
+pub mod vtt;
 pub mod write;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,6 +53,33 @@ pub struct Format {
 pub const FORMATS: &[Format] = &[
     Format { name: "rttm", extension: "rttm", about: "one line per turn, NIST RTTM", render: rttm::render },
     Format { name: "json", extension: "json", about: "everything about the result", render: json::render },
+    Format {
+        name: "csv",
+        extension: "csv",
+        about: "one row per turn, for spreadsheets",
+        render: csv::render,
+    },
+    Format {
+        name: "srt",
+        extension: "srt",
+        about: "subtitles with the speakers' names",
+        render: srt::render,
+    },
+    Format { name: "vtt", extension: "vtt", about: "WebVTT, speakers as voices", render: vtt::render },
+    Format {
+        name: "audacity",
+        // `txt` alone would be taken for, and might replace, the user's notes.
+        extension: "audacity.txt",
+        about: "label track of Audacity",
+        render: audacity::render,
+    },
+    Format {
+        name: "textgrid",
+        extension: "TextGrid",
+        about: "Praat TextGrid, a tier per speaker",
+        render: textgrid::render,
+    },
+    Format { name: "eaf", extension: "eaf", about: "ELAN, a tier per speaker", render: eaf::render },
 ];
 
 /// The format called `name`.
