@@ -1,10 +1,11 @@
 //! Export formats, beyond RTTM and JSON.
 
 mod formats;
+mod wav;
 
 use std::path::Path;
 
-use speakrs_app::app::export::{Report, by_name, write_one};
+use speakrs_app::app::export::{ExportError, Report, by_name, write_one};
 use speakrs_app::audio::SourceFacts;
 use speakrs_app::backend::{BackendInfo, Precision};
 use speakrs_app::clustering::SpeakerBounds;
@@ -47,19 +48,19 @@ impl Case {
         }
     }
 
-    /// Writes the result in `format`; the recording itself is not needed.
-    fn write(&self, format: &str, path: &Path) {
+    /// Writes the result in `format` to `result`.
+    fn write(&self, format: &str, recording: &Path, result: &Path, replace: bool) -> Result<(), ExportError> {
         let (diarization, source) = (self.diarization(), SourceFacts::default());
-        let (recording, uri) = (Path::new(self.file), "uri");
-        let report =
-            Report { path: recording, file: self.file, uri, diarization: &diarization, source: &source };
-        write_one(by_name(format).unwrap(), &report, path, false).unwrap();
+        let (diarization, source) = (&diarization, &source);
+        let report = Report { path: recording, file: self.file, uri: "uri", diarization, source };
+        write_one(by_name(format).unwrap(), &report, result, replace)
     }
 
+    /// The result in a format that needs no recording.
     fn text(&self, format: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("result");
-        self.write(format, &path);
+        self.write(format, Path::new("none"), &path, false).unwrap();
         String::from_utf8(std::fs::read(path).unwrap()).unwrap()
     }
 }
@@ -129,7 +130,7 @@ fn cases() -> Vec<Case> {
             &["A", "B"],
             &[(0.001, 3599.999, 0), (3600.0, 35_999.999, 1), (36_000.25, 36_000.5, 0)],
         ),
-        Case::new("who is \"who\" & <why>.wav", 100.0, &names, &name_turns),
+        Case::new("who is \"who\" & <why>.wav", 20.0, &names, &name_turns),
         Case::new(
             "same.wav",
             4.0,

@@ -3,7 +3,7 @@
 use std::fs;
 
 use speakrs_app::app::export::write::{WriteError, atomically};
-use speakrs_app::app::export::{ExportError, FORMATS, Format, Report, by_name, write_one};
+use speakrs_app::app::export::{ExportError, FORMATS, Format, Render, Report, by_name, write_one};
 use speakrs_app::audio::SourceFacts;
 use speakrs_app::timeline::Segment;
 
@@ -24,7 +24,8 @@ fn render(format: &str, segments: Vec<Segment>) -> String {
         diarization: &diarization(segments, SETTINGS),
         source: &source,
     };
-    String::from_utf8((by_name(format).unwrap().render)(&report)).unwrap()
+    let Render::File(render) = by_name(format).unwrap().render else { panic!("{format} is no file") };
+    String::from_utf8(render(&report)).unwrap()
 }
 
 fn turns() -> Vec<Segment> {
@@ -134,7 +135,7 @@ fn a_write_protected_file_is_not_replaced() {
 
 #[test]
 fn a_panic_in_a_format_is_its_error() {
-    let broken = Format { render: |_| panic!("a bug"), ..*by_name("json").unwrap() };
+    let broken = Format { render: Render::File(|_| panic!("a bug")), ..*by_name("json").unwrap() };
     let root = folder(&[]);
     let path = root.path().join("a.json");
     let source = SourceFacts::default();
