@@ -1,6 +1,7 @@
 //! Export formats, beyond RTTM and JSON.
 
 mod formats;
+mod readers;
 mod wav;
 
 use std::path::Path;
