@@ -51,13 +51,14 @@ fn every_file_is_as_long_as_the_recording_and_silent_where_others_talk() {
     export(&two(), &path, &result, false).unwrap();
     assert_eq!(listed(root.path()), ["a.speakers", "a.wav"]);
     assert_eq!(listed(&result), ["01 Ann.wav", "02 Bob.wav"]);
-    let heard = |name: &str, spans: &[std::ops::Range<usize>]| {
-        let sample = |i: usize| if spans.iter().any(|span| span.contains(&i)) { original[i] } else { 0 };
+    let heard = |name: &str, spans: &[(usize, usize)]| {
+        let sample =
+            |i: usize| if spans.iter().any(|&(from, to)| (from..to).contains(&i)) { original[i] } else { 0 };
         let expected: Vec<i16> = (0..original.len()).map(sample).collect();
         assert!(samples(&result.join(name)) == expected, "{name}");
     };
-    heard("01 Ann.wav", &[4000..12_000, 24_000..32_000]);
-    heard("02 Bob.wav", &[0..16_000]);
+    heard("01 Ann.wav", &[(4000, 12_000), (24_000, 32_000)]);
+    heard("02 Bob.wav", &[(0, 16_000)]);
 }
 
 #[test]
@@ -160,7 +161,8 @@ fn our_own_folder_is_replaced_only_if_allowed() {
 
 #[test]
 fn what_others_wrote_is_never_replaced() {
-    let add: [(&str, fn(&Path)); 4] = [
+    type Add = fn(&Path);
+    let add: [(&str, Add); 4] = [
         ("notes.txt", |folder| fs::write(folder.join("notes.txt"), "mine").unwrap()),
         ("03 Cleo.wav", |folder| drop(recording(&folder.join("03 Cleo.wav"), 32_000))),
         (".hidden.wav", |folder| fs::write(folder.join(".hidden.wav"), "").unwrap()),
