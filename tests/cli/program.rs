@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use speakrs_app::app::export::FORMATS;
 use speakrs_app::scoring::{Options, score};
 use speakrs_app::timeline::rttm;
 
@@ -246,6 +247,31 @@ fn silence(path: &str, seconds: u32) {
     let mut file = File::create(path).unwrap();
     file.write_all(&header).unwrap();
     file.set_len(44 + u64::from(bytes)).unwrap();
+}
+
+#[test]
+fn every_format_at_once() {
+    let root = folder(&[]);
+    silence(&at(&root, "a.wav"), 1);
+    let formats = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(",");
+    let run = |more: &[&str]| {
+        let typed = [at(&root, "a.wav"), "--threads".into(), "1".into(), "--format".into(), formats.clone()];
+        run(&[&typed.each_ref().map(String::as_str)[..], more].concat())
+    };
+    assert_eq!(run(&[]).0, 0);
+    for format in FORMATS {
+        assert!(root.path().join(format!("a.{}", format.extension)).exists(), "{}", format.name);
+    }
+    let (code, text) = run(&[]);
+    assert!(code == 1 && text.contains("exists already"), "{text}");
+    assert_eq!(run(&["--skip-existing"]).0, 0);
+    assert_eq!(run(&["--overwrite"]).0, 0);
+    std::fs::write(root.path().join("a.speakers/notes.txt"), "mine").unwrap();
+    std::fs::remove_file(root.path().join("a.csv")).unwrap();
+    let (code, text) = run(&["--overwrite"]);
+    assert!(code == 1 && text.contains("a.speakers: holds notes.txt, which is not a result"), "{text}");
+    assert!(root.path().join("a.csv").exists(), "the other results are written");
+    assert_eq!(std::fs::read(root.path().join("a.speakers/notes.txt")).unwrap(), b"mine");
 }
 
 #[test]
