@@ -3,6 +3,7 @@
 
 pub mod background;
 pub mod cache;
+pub mod devices;
 pub mod document;
 pub mod engines;
 pub mod export;

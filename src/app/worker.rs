@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use super::background::Wake;
 use super::engines::{Choice, Engines};
-use super::export::{Report, write};
+use super::export::{self, Report};
 use super::jobs::Job;
 use crate::pipeline::batch::{self, AudioFiles, Feed, Item, ItemError, Limits, Next, Observer, Outcome};
 use crate::pipeline::{Diarization, Mode, Monitor, Settings, Stage};
@@ -389,11 +389,16 @@ fn finish(shared: &Shared, id: TaskId, result: Result<Outcome, ItemError>) -> Ev
 
 /// Writes all results of `job`: those that were written, and why others were not.
 fn write_results(job: &Job, outcome: &Outcome, replace: bool) -> (Vec<PathBuf>, Vec<(PathBuf, String)>) {
-    let report =
-        Report { file: &job.file, uri: &job.uri, diarization: &outcome.diarization, source: &outcome.source };
+    let report = Report {
+        path: &job.input,
+        file: &job.file,
+        uri: &job.uri,
+        diarization: &outcome.diarization,
+        source: &outcome.source,
+    };
     let (mut written, mut problems) = (Vec::new(), Vec::new());
     for output in &job.outputs {
-        match write::atomically(&output.path, &(output.format.render)(&report), replace) {
+        match export::write_one(output.format, &report, &output.path, replace) {
             Ok(()) => written.push(output.path.clone()),
             Err(error) => problems.push((output.path.clone(), error.to_string())),
         }

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 use std::panic;
+#[cfg(feature = "gui")]
+use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Parser;
@@ -26,6 +28,8 @@ use run::Summary;
 use score::Truth;
 
 use crate::app::engines::{Choice, Engines};
+#[cfg(feature = "gui")]
+use crate::gui;
 use crate::pipeline::batch::AudioFiles;
 
 /// Runs the program and tells how it ended.
@@ -50,10 +54,57 @@ pub fn main() -> Exit {
     let terminal = Terminal::new(&args);
     panic::set_hook(Box::new(|panic| tracing::error!("internal error: {panic}")));
     if !args.headless {
-        terminal.complain("the window is not part of this version yet; use --headless FILES");
-        return Exit::Usage;
+        return window(&args, &terminal);
     }
     headless(&args, &terminal)
+}
+
+/// Opens the window with the recordings that `args` name.
+#[cfg(feature = "gui")]
+fn window(args: &Args, terminal: &Terminal) -> Exit {
+    let plan = match Plan::settings_of(args) {
+        Ok(plan) => plan,
+        Err(error) => {
+            terminal.complain(&error.to_string());
+            return Exit::Usage;
+        }
+    };
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(plan.threads.unwrap_or(0)).build_global();
+    if let Err(error) = threads {
+        terminal.complain(&format!("cannot start the threads: {error}"));
+        return Exit::Environment;
+    }
+    let choice =
+        Choice { models: plan.models, device: plan.device, precision: plan.precision, cache: plan.cache };
+    let options = gui::Options {
+        inputs: args.inputs.clone(),
+        choice: Choice { cache: choice.cache.or_else(own_cache), ..choice },
+        formats: args.format.clone(),
+        folder: args.output_dir.clone(),
+        mode: plan.mode,
+        step: plan.step,
+        decoders: plan.decoders,
+    };
+    match gui::run(&options) {
+        Ok(()) => Exit::Done,
+        Err(reason) => {
+            terminal.complain(&reason);
+            Exit::Environment
+        }
+    }
+}
+
+/// Where the window keeps what the networks find, so that another number of speakers takes a moment.
+#[cfg(feature = "gui")]
+fn own_cache() -> Option<PathBuf> {
+    let folders = directories::ProjectDirs::from("", "", "speakrs-app")?;
+    Some(folders.cache_dir().join("inference"))
+}
+
+#[cfg(not(feature = "gui"))]
+fn window(_: &Args, terminal: &Terminal) -> Exit {
+    terminal.complain("this program was built without the window; use --headless FILES");
+    Exit::Usage
 }
 
 /// Works on the recordings that `args` name, without a window.

@@ -168,7 +168,7 @@ fn voice(ui: &mut Ui, rect: Rect, frame: &Frame<'_>, number: usize, events: &mut
         inner.spacing_mut().button_padding = vec2(0.0, 0.0);
         inner.spacing_mut().interact_size = vec2(20.0, 20.0);
         let size = if state.is_some() { 11.5 } else { 9.5 };
-        let mut text = RichText::new(text).size(size);
+        let mut text = RichText::new(text).monospace().size(size);
         if state == Some(true) {
             text = text.strong();
         }
