@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use proptest::prelude::*;
+use speakrs_app::app::devices::{describe, explain};
 use speakrs_app::backend::Precision;
 use speakrs_app::backend::cuda::artifacts::{Architecture, Artifacts};
 use speakrs_app::backend::cuda::device::Device;
@@ -12,7 +13,6 @@ use speakrs_app::backend::cuda::kernel::{
     Arithmetic, Family, KERNELS, Op, Refusal, block_f16_c32, wgmma_f16_c64,
 };
 use speakrs_app::backend::cuda::{launch, precision, trunk};
-use speakrs_app::cli::devices::{describe, explain};
 use speakrs_app::models::embedding::{ConvShape, convolutions};
 
 const BATCHES: [usize; 9] = [1, 2, 4, 7, 8, 16, 32, 33, 64];

@@ -9,6 +9,7 @@ mod cli;
 mod clustering;
 #[cfg(feature = "cuda")]
 mod dispatch;
+mod export;
 #[cfg(feature = "cuda")]
 mod kernels;
 mod models;

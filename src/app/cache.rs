@@ -116,6 +116,7 @@ impl Diarize for Cached<'_> {
                 inference
             }
         };
+        monitor.kept(&path);
         self.engine.cluster(inference, settings, monitor)
     }
 }

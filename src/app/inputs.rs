@@ -1,5 +1,5 @@
 //! From what the user names (files, folders, patterns, lists) to the recordings it stands for.
-//! Looks at names and folders only; nothing is decoded here.
+//! Looks at names and folders only; nothing is decoded here. Depends on `export` for the names of result folders.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -8,7 +8,9 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
-use walkdir::WalkDir;
+use walkdir::{DirEntry, WalkDir};
+
+use super::export::is_result_folder;
 
 /// Extensions that make a file in a folder a recording. A file that is named itself may have any.
 /// Formats that the decoder refuses are listed too: an error that says so beats leaving them out in silence.
@@ -215,14 +217,18 @@ fn list_path(argument: &OsStr) -> Option<PathBuf> {
     Some(PathBuf::from(argument.to_str()?.strip_prefix('@')?))
 }
 
-/// Everything in `folder` down to `depth`, sorted, links followed, hidden entries left out.
-fn walk(folder: &Path, depth: usize) -> impl Iterator<Item = walkdir::Result<walkdir::DirEntry>> {
+/// Everything in `folder` down to `depth`, sorted, links followed. Hidden entries are left out, and so are folders of
+/// results: the sound of single speakers is no recording unless the user names it.
+fn walk(folder: &Path, depth: usize) -> impl Iterator<Item = walkdir::Result<DirEntry>> {
+    let left_out = |entry: &DirEntry| {
+        is_hidden(entry.file_name()) || entry.file_type().is_dir() && is_result_folder(entry.file_name())
+    };
     WalkDir::new(folder)
         .max_depth(depth)
         .follow_links(true)
         .sort_by_file_name()
         .into_iter()
-        .filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry.file_name()))
+        .filter_entry(move |entry| entry.depth() == 0 || !left_out(entry))
 }
 
 fn is_hidden(name: &OsStr) -> bool {

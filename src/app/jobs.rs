@@ -6,8 +6,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::export::Format;
 use super::export::write::{self, WriteError};
+use super::export::{Format, Render};
 use super::inputs::Input;
 use crate::timeline::rttm;
 
@@ -97,7 +97,7 @@ pub struct Jobs {
 /// Names the results of `inputs` and checks that they can be written. Makes the folders of the results.
 pub fn assign(inputs: Vec<Input>, wishes: &Wishes) -> Jobs {
     let names = name(&inputs, wishes.folder.as_deref());
-    let recordings: HashSet<PathBuf> = inputs.iter().map(|input| input.canonical.clone()).collect();
+    let recordings = Recordings::of(&inputs);
     let mut jobs = Jobs::default();
     let mut prepared = HashSet::new();
     for (input, name) in inputs.into_iter().zip(names) {
@@ -139,16 +139,16 @@ pub fn assign(inputs: Vec<Input>, wishes: &Wishes) -> Jobs {
 fn check(
     job: &mut Job,
     existing: Existing,
-    recordings: &HashSet<PathBuf>,
+    recordings: &Recordings,
     prepared: &mut HashSet<PathBuf>,
     failures: &mut Vec<(PathBuf, JobError)>,
 ) -> Result<(), JobError> {
     let mut kept = Vec::new();
     for output in std::mem::take(&mut job.outputs) {
-        if fs::canonicalize(&output.path).is_ok_and(|path| recordings.contains(&path)) {
-            return Err(JobError::OverInput(output.path));
+        if let Some(recording) = recordings.replaced_by(&output) {
+            return Err(JobError::OverInput(recording));
         }
-        match write::check_target(&output.path, existing == Existing::Replace) {
+        match output.format.check_target(&output.path, existing == Existing::Replace) {
             Ok(()) => kept.push(output),
             Err(WriteError::Exists) if existing == Existing::Skip => {}
             Err(error @ WriteError::Exists) => return Err(JobError::Output { path: output.path, error }),
@@ -168,6 +168,30 @@ fn check(
     }
     job.outputs = kept;
     Ok(())
+}
+
+/// Where the recordings are, links followed.
+struct Recordings {
+    files: HashSet<PathBuf>,
+    folders: HashSet<PathBuf>,
+}
+
+impl Recordings {
+    fn of(inputs: &[Input]) -> Self {
+        let files: HashSet<PathBuf> = inputs.iter().map(|input| input.canonical.clone()).collect();
+        let folders = files.iter().filter_map(|file| file.parent()).map(Path::to_owned).collect();
+        Self { files, folders }
+    }
+
+    /// The recording that `output` would replace.
+    fn replaced_by(&self, output: &Output) -> Option<PathBuf> {
+        let path = fs::canonicalize(&output.path).ok()?;
+        match output.format.render {
+            Render::File(_) => self.files.contains(&path).then(|| output.path.clone()),
+            Render::Folder { .. } if !self.folders.contains(&path) => None,
+            Render::Folder { .. } => self.files.iter().find(|file| file.parent() == Some(&path)).cloned(),
+        }
+    }
 }
 
 /// Folder and file name, short of the format's extension, of a recording's results.

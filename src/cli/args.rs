@@ -16,7 +16,8 @@ use crate::pipeline;
 const AFTER_HELP: &str = "\
 Inputs:
   FILE        any recording, whatever its extension
-  DIR         the recordings in it (by extension; hidden ones are skipped); --recursive descends
+  DIR         the recordings in it (by extension; hidden ones are skipped); --recursive descends, but not into
+              folders of results (NAME.speakers)
   'PATTERN'   *, ?, [..] and ** are expanded also where the shell does not; quote them
   @LIST       a UTF-8 text file with one file or folder per line, relative to the current folder;
               blank lines and lines that begin with # are skipped
@@ -24,6 +25,7 @@ Inputs:
 
 Results:
   a.wav gives a.rttm beside it, or in --output-dir, where the folders below a DIR or PATTERN are kept.
+  The format wav gives a folder, a.speakers; it is replaced only if nothing but such results is in it.
   Should a.wav and a.mp3 meet, they give a.wav.rttm and a.mp3.rttm.
   Results appear whole or not at all. Messages go to standard error.
 

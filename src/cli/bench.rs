@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::args;
 use super::exit::Exit;
 use super::plan::{check_device, step};
-use crate::app::export::{FORMATS, Report, write};
+use crate::app::export::{Report, rttm, write};
 use crate::app::inputs::{self, Input};
 use crate::audio::{Channels, SAMPLE_RATE, Waveform};
 use crate::backend::{self, BackendInfo};
@@ -243,8 +243,9 @@ fn rounds(
                 engines[0].diarize(&waveform, settings, &Unwatched).with_context(|| name.to_string())?;
             times.extend(&result.timings);
             let begin = Instant::now();
-            let report = Report { file: "x", uri: "x", diarization: &result, source: &waveform.source };
-            let bytes = (FORMATS[0].render)(&report);
+            let (path, source) = (&input.path, &waveform.source);
+            let report = Report { path, file: "x", uri: "x", diarization: &result, source };
+            let bytes = rttm::render(&report);
             write::atomically(&folder.join("x"), &bytes, true).context("a result cannot be written")?;
             times.push((Stage::Write, begin.elapsed().as_secs_f64()));
             if *first.get_or_insert_with(|| bytes.clone()) != bytes {

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 use std::panic;
+#[cfg(feature = "gui")]
+use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Parser;
@@ -25,10 +27,10 @@ use progress::{Stop, Terminal};
 use run::Summary;
 use score::Truth;
 
-use crate::app::cache::{Cache, Cached};
-use crate::backend::{self, BackendInfo};
-use crate::pipeline::Engine;
-use crate::pipeline::batch::{AudioFiles, Diarize, Engines};
+use crate::app::engines::{Choice, Engines};
+#[cfg(feature = "gui")]
+use crate::gui;
+use crate::pipeline::batch::AudioFiles;
 
 /// Runs the program and tells how it ended.
 pub fn main() -> Exit {
@@ -52,10 +54,57 @@ pub fn main() -> Exit {
     let terminal = Terminal::new(&args);
     panic::set_hook(Box::new(|panic| tracing::error!("internal error: {panic}")));
     if !args.headless {
-        terminal.complain("the window is not part of this version yet; use --headless FILES");
-        return Exit::Usage;
+        return window(&args, &terminal);
     }
     headless(&args, &terminal)
+}
+
+/// Opens the window with the recordings that `args` name.
+#[cfg(feature = "gui")]
+fn window(args: &Args, terminal: &Terminal) -> Exit {
+    let plan = match Plan::settings_of(args) {
+        Ok(plan) => plan,
+        Err(error) => {
+            terminal.complain(&error.to_string());
+            return Exit::Usage;
+        }
+    };
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(plan.threads.unwrap_or(0)).build_global();
+    if let Err(error) = threads {
+        terminal.complain(&format!("cannot start the threads: {error}"));
+        return Exit::Environment;
+    }
+    let choice =
+        Choice { models: plan.models, device: plan.device, precision: plan.precision, cache: plan.cache };
+    let options = gui::Options {
+        inputs: args.inputs.clone(),
+        choice: Choice { cache: choice.cache.or_else(own_cache), ..choice },
+        formats: args.format.clone(),
+        folder: args.output_dir.clone(),
+        mode: plan.mode,
+        step: plan.step,
+        decoders: plan.decoders,
+    };
+    match gui::run(&options) {
+        Ok(()) => Exit::Done,
+        Err(reason) => {
+            terminal.complain(&reason);
+            Exit::Environment
+        }
+    }
+}
+
+/// Where the window keeps what the networks find, so that another number of speakers takes a moment.
+#[cfg(feature = "gui")]
+fn own_cache() -> Option<PathBuf> {
+    let folders = directories::ProjectDirs::from("", "", "speakrs-app")?;
+    Some(folders.cache_dir().join("inference"))
+}
+
+#[cfg(not(feature = "gui"))]
+fn window(_: &Args, terminal: &Terminal) -> Exit {
+    terminal.complain("this program was built without the window; use --headless FILES");
+    Exit::Usage
 }
 
 /// Works on the recordings that `args` name, without a window.
@@ -111,21 +160,24 @@ fn work(plan: &Plan, terminal: &Terminal, truth: Option<Truth>) -> anyhow::Resul
         .num_threads(plan.threads.unwrap_or(0))
         .build_global()
         .context("cannot start the threads")?;
-    let open = |device: &String| Engine::open(plan.models.as_deref(), device, plan.precision);
-    let engines = backend::resolve(&plan.device).iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    let engine = &engines[0];
+    let choice = Choice {
+        models: plan.models.clone(),
+        device: plan.device.clone(),
+        precision: plan.precision,
+        cache: plan.cache.clone(),
+    };
+    let engines = Engines::open(&choice)?;
+    let engine = engines.first();
     if let Some(reason) = engine.device_reason() {
         terminal.note(&format!("computing on the CPU: {reason}"));
     }
     let settings = plan.settings(engine.default_mode());
     let speakers = settings.speakers;
-    let backends: Vec<BackendInfo> = engines.iter().map(Engine::backend).collect();
-    let all = |text: fn(&BackendInfo) -> String| backends.iter().map(text).collect::<Vec<_>>().join(", ");
-    let precision = backends[0].precision.to_string();
+    let precision = engine.backend().precision.to_string();
     tracing::info!(
         model = engine.model(),
-        device = all(|backend| backend.device.clone()),
-        device_name = all(|backend| backend.name.clone()),
+        device = engines.all(|backend| backend.device.clone()),
+        device_name = engines.all(|backend| backend.name.clone()),
         precision,
         mode = settings.mode.name(),
         step = settings.step,
@@ -135,30 +187,11 @@ fn work(plan: &Plan, terminal: &Terminal, truth: Option<Truth>) -> anyhow::Resul
         recordings = plan.jobs.len(),
         "models loaded"
     );
-    let cache = plan
-        .cache
-        .as_deref()
-        .map(|folder| Cache::open(folder).with_context(|| format!("--cache {}", folder.display())));
-    let cache = cache.transpose()?;
-    let cached: Vec<Cached<'_>> =
-        cache.iter().flat_map(|cache| engines.iter().map(move |engine| Cached { engine, cache })).collect();
-    let slots: Vec<&dyn Diarize> = (0..engines.len())
-        .flat_map(|index| {
-            let diarizer: &dyn Diarize = cached.get(index).map_or(&engines[index], |cached| cached);
-            std::iter::repeat_n(diarizer, engines[index].recordings())
-        })
-        .collect();
-    let on_cpu = || match Engine::open(plan.models.as_deref(), "cpu", None) {
-        Ok(engine) => Ok(Box::new(engine) as Box<dyn Diarize>),
-        Err(error) => Err(error.to_string()),
-    };
-    let has_gpu = backends.iter().any(|backend| backend.device != "cpu");
-    let engines = Engines { working: &slots, spare: has_gpu.then_some(&on_cpu) };
-    let summary = run::run(plan, &settings, &AudioFiles, engines, terminal, &stop);
+    let summary = engines.lend(|engines| run::run(plan, &settings, &AudioFiles, engines, terminal, &stop));
     if let Some(truth) = truth {
         let provenance = BTreeMap::from([
             ("model", engine.model().to_owned()),
-            ("device", all(|backend| format!("{} ({})", backend.device, backend.name))),
+            ("device", engines.all(|backend| format!("{} ({})", backend.device, backend.name))),
             ("precision", precision),
             ("mode", settings.mode.name().to_owned()),
             ("step", format!("{} s", settings.step)),

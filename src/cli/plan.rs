@@ -40,8 +40,10 @@ pub struct Plan {
     pub cache: Option<PathBuf>,
     /// Folder of the models.
     pub models: Option<PathBuf>,
-    mode: Option<Mode>,
-    step: f64,
+    /// The mode, if the user names one.
+    pub mode: Option<Mode>,
+    /// Seconds between windows.
+    pub step: f64,
     speakers: SpeakerBounds,
 }
 
@@ -72,9 +74,7 @@ impl Plan {
     /// # Errors
     /// If the arguments contradict each other or make no sense.
     pub fn new(args: &Args) -> Result<(Self, Vec<Refusal>), PlanError> {
-        let step = step(args.step)?;
-        let speakers = speakers(args)?;
-        check_device(&args.device)?;
+        let plan = Self::settings_of(args)?;
         if args.inputs.is_empty() {
             return Err(PlanError("no input given; name files, folders or patterns".into()));
         }
@@ -88,12 +88,22 @@ impl Plan {
         let jobs = jobs::assign(found.inputs, &wishes(args));
         let failed = refusals.len() + jobs.failed;
         refusals.extend(jobs.failures.iter().map(|(path, error)| Refusal::new(path, &hinted(error))));
+        Ok((Self { jobs: jobs.jobs, skipped: jobs.skipped, empty: found.empty, failed, ..plan }, refusals))
+    }
 
-        let plan = Self {
-            jobs: jobs.jobs,
-            skipped: jobs.skipped,
-            empty: found.empty,
-            failed,
+    /// The settings in `args`, checked, without any recording.
+    ///
+    /// # Errors
+    /// If they contradict each other or make no sense.
+    pub fn settings_of(args: &Args) -> Result<Self, PlanError> {
+        let step = step(args.step)?;
+        let speakers = speakers(args)?;
+        check_device(&args.device)?;
+        Ok(Self {
+            jobs: Vec::new(),
+            skipped: Vec::new(),
+            empty: Vec::new(),
+            failed: 0,
             replace: args.overwrite,
             decoders: args.jobs.get(),
             threads: args.threads.map(NonZeroUsize::get),
@@ -104,8 +114,7 @@ impl Plan {
             mode: args.mode.map(Mode::from),
             step,
             speakers,
-        };
-        Ok((plan, refusals))
+        })
     }
 
     /// The settings of every recording; `default` is the mode unless the user names one.

@@ -1,12 +1,11 @@
 //! Works through a plan: every recording is decoded, diarized, written and reported.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use super::exit::Exit;
 use super::plan::Plan;
 use super::progress::{Stop, Terminal};
-use crate::app::export::{Report, write};
+use crate::app::export::{self, Report};
 use crate::app::jobs::Job;
 use crate::pipeline::Settings;
 use crate::pipeline::batch::{self, Decode, Engines, Item, ItemError, Limits, List, Outcome};
@@ -115,20 +114,14 @@ fn finish(job: &Job, outcome: &Outcome, replace: bool, terminal: &Terminal) -> b
     for warning in outcome.source.warnings.iter().chain(&outcome.diarization.warnings) {
         terminal.warn(&job.input, warning);
     }
-    let report =
-        Report { file: &job.file, uri: &job.uri, diarization: &outcome.diarization, source: &outcome.source };
+    let Outcome { diarization, source } = outcome;
+    let report = Report { path: &job.input, file: &job.file, uri: &job.uri, diarization, source };
     let mut complete = !job.incomplete;
     for output in &job.outputs {
-        let written = catch_unwind(AssertUnwindSafe(|| {
-            write::atomically(&output.path, &(output.format.render)(&report), replace)
-        }));
-        let reason = match written {
-            Ok(Ok(())) => continue,
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("internal error in the {} export", output.format.name),
-        };
-        complete = false;
-        terminal.fail(&job.input, &format!("{}: {reason}", output.path.display()));
+        if let Err(error) = export::write_one(output.format, &report, &output.path, replace) {
+            complete = false;
+            terminal.fail(&job.input, &format!("{}: {error}", output.path.display()));
+        }
     }
     if complete {
         terminal.done(job, outcome);

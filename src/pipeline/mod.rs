@@ -95,6 +95,10 @@ pub trait Monitor: Sync {
     fn progress(&self, stage: Stage, done: f32);
     /// Whether the work should stop as soon as possible.
     fn cancelled(&self) -> bool;
+    /// What the networks found is kept in the file `inference`, from which the recording can be clustered again.
+    fn kept(&self, inference: &Path) {
+        let _ = inference;
+    }
 }
 
 /// One speaker of a recording (C16).

@@ -139,17 +139,20 @@ fn rttm_files(folder: &Path) -> Result<Vec<PathBuf>, TextError> {
     Ok(files)
 }
 
+/// Shortest turn that is written, in seconds: a shorter one would be written with a duration of 0.000, and readers
+/// disagree about such lines.
+pub const SHORTEST: f64 = 0.0005;
+
 /// Writes the turns of recording `uri` in the order given, one line each, times in milliseconds (C14).
 ///
-/// Names pass through [`field`]. A turn that would be written with a duration of 0.000 is left out, because readers
-/// disagree about such lines.
+/// Names pass through [`field`]. Turns shorter than [`SHORTEST`] are left out.
 ///
 /// # Errors
 /// What the writer returns.
 pub fn write(out: &mut impl Write, uri: &str, turns: &[Turn]) -> io::Result<()> {
     let uri = field(uri);
     for turn in turns {
-        if turn.duration < 0.0005 {
+        if turn.duration < SHORTEST {
             continue;
         }
         let speaker = field(&turn.speaker);

@@ -1,7 +1,7 @@
 //! Documents: identities, undoing, and the results that they give. The other `document_` modules use its recording.
 
 use speakrs_app::app::document::{Document, Edit, EditError, Kind, SpeakerId, TurnId};
-use speakrs_app::app::export::{FORMATS, Report};
+use speakrs_app::app::export::{FORMATS, Render, Report};
 use speakrs_app::audio::SourceFacts;
 use speakrs_app::backend::{BackendInfo, Precision};
 use speakrs_app::clustering::SpeakerBounds;
@@ -82,8 +82,12 @@ fn labelled<'a>(result: &'a Diarization, segments: &[Segment]) -> Vec<(f64, f64,
 }
 
 fn rendered(diarization: &Diarization) -> Vec<Vec<u8>> {
-    let report = Report { file: "a.mp3", uri: "a", diarization, source: &source() };
-    FORMATS.iter().map(|format| (format.render)(&report)).collect()
+    let report = Report { path: "a.mp3".as_ref(), file: "a.mp3", uri: "a", diarization, source: &source() };
+    let bytes = |render: &Render| match render {
+        Render::File(render) => Some(render(&report)),
+        Render::Folder { .. } => None,
+    };
+    FORMATS.iter().filter_map(|format| bytes(&format.render)).collect()
 }
 
 #[test]

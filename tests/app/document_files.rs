@@ -108,7 +108,8 @@ fn impossible_results_are_refused() {
 #[test]
 fn impossible_edits_are_refused_with_their_number() {
     let edits = |change: fn(&mut Value)| damaged(|_| {}, change);
-    let numbered: [(fn(&mut Value), usize); 8] = [
+    type Damage = fn(&mut Value);
+    let numbered: [(Damage, usize); 8] = [
         (|v| v["log"][0]["edit"]["rename"]["name"] = json!("SPEAKER_01"), 1),
         (|v| v["log"][0]["edit"]["rename"]["name"] = json!("a\nb"), 1),
         (|v| v["log"][1]["edit"]["split_off"]["turns"] = json!([0, 77]), 2),
@@ -122,7 +123,7 @@ fn impossible_edits_are_refused_with_their_number() {
         let error = edits(change);
         assert!(matches!(error, LoadError::Edit { number, .. } if number == expected), "{error}");
     }
-    let contradictions: [(fn(&mut Value), usize); 5] = [
+    let contradictions: [(Damage, usize); 5] = [
         (|v| v["log"][1]["edit"] = v["log"][0]["edit"].clone(), 2),
         (|v| v["log"][6]["fresh"]["turn"] = json!(1), 7),
         (|v| v["log"][6]["fresh"]["speaker"] = json!(3), 7),

@@ -3,7 +3,7 @@
 use std::fs;
 
 use speakrs_app::app::export::write::{WriteError, atomically};
-use speakrs_app::app::export::{FORMATS, Report, by_name};
+use speakrs_app::app::export::{ExportError, FORMATS, Format, Render, Report, by_name, write_one};
 use speakrs_app::audio::SourceFacts;
 use speakrs_app::timeline::Segment;
 
@@ -18,12 +18,14 @@ fn render(format: &str, segments: Vec<Segment>) -> String {
         warnings: vec!["one packet is damaged".into()],
     };
     let report = Report {
+        path: "a \"b\".mp3".as_ref(),
         file: "a \"b\".mp3",
         uri: "a_\"b\"",
         diarization: &diarization(segments, SETTINGS),
         source: &source,
     };
-    String::from_utf8((by_name(format).unwrap().render)(&report)).unwrap()
+    let Render::File(render) = by_name(format).unwrap().render else { panic!("{format} is no file") };
+    String::from_utf8(render(&report)).unwrap()
 }
 
 fn turns() -> Vec<Segment> {
@@ -129,4 +131,21 @@ fn a_write_protected_file_is_not_replaced() {
     fs::set_permissions(&path, permissions).unwrap();
     assert!(matches!(atomically(&path, b"new", true), Err(WriteError::Protected)));
     assert_eq!(fs::read(&path).unwrap(), b"mine");
+}
+
+#[test]
+fn a_panic_in_a_format_is_its_error() {
+    let broken = Format { render: Render::File(|_| panic!("a bug")), ..*by_name("json").unwrap() };
+    let root = folder(&[]);
+    let path = root.path().join("a.json");
+    let source = SourceFacts::default();
+    let diarization = diarization(turns(), SETTINGS);
+    let report =
+        Report { path: "a".as_ref(), file: "a", uri: "a", diarization: &diarization, source: &source };
+    let error = write_one(&broken, &report, &path, false).unwrap_err();
+    assert_eq!(error.to_string(), "internal error in the json export");
+    assert_eq!(names(root.path()), [""; 0]);
+    write_one(by_name("json").unwrap(), &report, &path, false).unwrap();
+    let error = write_one(by_name("json").unwrap(), &report, &path, false).unwrap_err();
+    assert!(matches!(error, ExportError::Write(WriteError::Exists)), "{error}");
 }

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use speakrs_app::app::export::FORMATS;
 use speakrs_app::scoring::{Options, score};
 use speakrs_app::timeline::rttm;
 
@@ -40,11 +41,17 @@ fn run(arguments: &[&str]) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
 }
 
+/// Where no window can be had, one line says so and names the way out.
+#[cfg(target_os = "linux")]
 #[test]
-fn without_headless_it_says_so() {
+fn without_a_display_one_line_names_headless() {
     for arguments in [&[][..], &["a.wav"]] {
-        let output = program(arguments);
-        assert_eq!(output.status.code(), Some(2));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_speakrs-app"));
+        for name in ["DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "RUST_LOG"] {
+            command.env_remove(name);
+        }
+        let output = command.args(arguments).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(if cfg!(feature = "gui") { 4 } else { 2 }));
         let text = String::from_utf8(output.stderr).unwrap();
         assert!(text.contains("--headless") && text.lines().count() == 1, "{text}");
     }
@@ -246,6 +253,31 @@ fn silence(path: &str, seconds: u32) {
     let mut file = File::create(path).unwrap();
     file.write_all(&header).unwrap();
     file.set_len(44 + u64::from(bytes)).unwrap();
+}
+
+#[test]
+fn every_format_at_once() {
+    let root = folder(&[]);
+    silence(&at(&root, "a.wav"), 1);
+    let formats = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(",");
+    let run = |more: &[&str]| {
+        let typed = [at(&root, "a.wav"), "--threads".into(), "1".into(), "--format".into(), formats.clone()];
+        run(&[&typed.each_ref().map(String::as_str)[..], more].concat())
+    };
+    assert_eq!(run(&[]).0, 0);
+    for format in FORMATS {
+        assert!(root.path().join(format!("a.{}", format.extension)).exists(), "{}", format.name);
+    }
+    let (code, text) = run(&[]);
+    assert!(code == 1 && text.contains("exists already"), "{text}");
+    assert_eq!(run(&["--skip-existing"]).0, 0);
+    assert_eq!(run(&["--overwrite"]).0, 0);
+    std::fs::write(root.path().join("a.speakers/notes.txt"), "mine").unwrap();
+    std::fs::remove_file(root.path().join("a.csv")).unwrap();
+    let (code, text) = run(&["--overwrite"]);
+    assert!(code == 1 && text.contains("a.speakers: holds notes.txt, which is not a result"), "{text}");
+    assert!(root.path().join("a.csv").exists(), "the other results are written");
+    assert_eq!(std::fs::read(root.path().join("a.speakers/notes.txt")).unwrap(), b"mine");
 }
 
 #[test]

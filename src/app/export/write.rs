@@ -14,6 +14,12 @@ pub enum WriteError {
     /// A folder, or something else that is not a file, has the result's name.
     #[error("is not a file, so no result can be written there")]
     NotAFile,
+    /// A file, or something else that is not a folder, has the result's name.
+    #[error("is not a folder, so no results can be written there")]
+    NotAFolder,
+    /// The folder to be replaced holds something that the program did not write.
+    #[error("holds {0}, which is not a result, so it cannot be replaced")]
+    Foreign(String),
     /// The file to be replaced is write-protected.
     #[error("is write-protected")]
     Protected,
@@ -73,6 +79,14 @@ pub fn folder_of(path: &Path) -> &Path {
     }
 }
 
+/// A name in `folder` for something temporary. It is short whatever the final name is, so that it never exceeds what the
+/// file system allows, and hidden.
+pub(super) fn temporary(folder: &Path) -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    folder.join(format!(".speakrs-{}-{count}.part", std::process::id()))
+}
+
 /// A temporary file that is removed unless it is renamed.
 struct Part {
     file: File,
@@ -81,12 +95,9 @@ struct Part {
 }
 
 impl Part {
-    /// The name is short whatever the final name is, so that it never exceeds what the file system allows.
     fn create(folder: &Path) -> Result<Self, WriteError> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
         loop {
-            let count = COUNT.fetch_add(1, Ordering::Relaxed);
-            let path = folder.join(format!(".speakrs-{}-{count}.part", std::process::id()));
+            let path = temporary(folder);
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(file) => return Ok(Self { file, path, renamed: false }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -186,6 +186,10 @@ pub trait Observer: Sync {
         let _ = item;
         self.stopped()
     }
+    /// See [`Monitor::kept`]; called for every channel where channels are told apart.
+    fn kept(&self, item: usize, inference: &Path) {
+        let _ = (item, inference);
+    }
 }
 
 /// What came out for one recording.
@@ -361,5 +365,8 @@ impl Monitor for ItemMonitor<'_> {
     }
     fn cancelled(&self) -> bool {
         self.observer.cancelled(self.item)
+    }
+    fn kept(&self, inference: &Path) {
+        self.observer.kept(self.item, inference);
     }
 }
