@@ -330,7 +330,8 @@ fn the_ruler_moves_the_play_head_by_keys_and_for_screen_readers() {
     assert_eq!(press(&mut window, NONE, Key::ArrowRight), [Event::Seek(21.0)]);
     assert_eq!(press(&mut window, SHIFT, Key::ArrowLeft), [Event::Seek(11.0)]);
     assert!(window.get_by_label("Play head").is_focused());
-    let ask: [(fn(&Window), f64); 4] = [
+    type Ask = (fn(&Window), f64);
+    let ask: [Ask; 4] = [
         (|w| w.get_by_label("Play head").increment_accesskit(), 12.0),
         (|w| w.get_by_label("Play head").decrement_accesskit(), 11.0),
         (|w| w.get_by_label("Play head").set_value_accesskit(33.25), 33.25),

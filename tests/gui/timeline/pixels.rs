@@ -175,10 +175,7 @@ fn lanes_waveform_and_ruler_agree_to_a_pixel_after_ten_hours() {
                 check(&window, stretch, |y| {
                     let y = (y * scale) as u32;
                     let pixel = |x| image.get_pixel(x, y).0;
-                    (0..image.width())
-                        .map(|x| pixel(x))
-                        .map(|[r, g, b, _]| Color32::from_rgb(r, g, b))
-                        .collect()
+                    (0..image.width()).map(pixel).map(|[r, g, b, _]| Color32::from_rgb(r, g, b)).collect()
                 });
             }
         }

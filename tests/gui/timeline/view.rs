@@ -129,7 +129,8 @@ fn buttons_and_keys_zoom_about_the_play_head() {
     stage.play_head = 45.0;
     let mut window = focused(stage);
     let x = window.x(45.0);
-    let ways: [(fn(&mut Window), bool); 5] = [
+    type Way = (fn(&mut Window), bool);
+    let ways: [Way; 5] = [
         (|w| w.key(Modifiers::NONE, Key::Plus), true),
         (|w| w.key(Modifiers::SHIFT, Key::Equals), true),
         (|w| w.get_by_label("Zoom in").click(), true),
