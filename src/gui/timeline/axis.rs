@@ -72,7 +72,7 @@ impl Axis {
     /// to the left.
     pub fn x(&self, second: f64) -> f32 {
         let x = f64::from(self.left) + (second - self.view.start) / self.view.scale;
-        x.clamp(-1e6, 1e6) as f32
+        if x.is_nan() { -1e6 } else { x.clamp(-1e6, 1e6) as f32 }
     }
 
     /// Second at a screen coordinate in points.
